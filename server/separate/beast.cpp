@@ -1,0 +1,2 @@
+// The one file that compiles Boost.Beast; the others declare it (BOOST_BEAST_SEPARATE_COMPILATION).
+#include <boost/beast/src.hpp>

@@ -1,0 +1,12 @@
+# Fails when core/ knows of Asio, Beast or the server: includes start at the root, so the room shows.
+file(GLOB_RECURSE files "${ROOT}/core/*.cpp" "${ROOT}/core/*.hpp")
+set(found "")
+foreach(f ${files})
+  file(STRINGS "${f}" bad REGEX "#[ \t]*include[ \t]*[<\"](boost/(asio|beast)|server)/")
+  foreach(line ${bad})
+    string(APPEND found "\n  ${f}: ${line}")
+  endforeach()
+endforeach()
+if(found)
+  message(FATAL_ERROR "core/ may not include these:${found}")
+endif()
