@@ -1,0 +1,223 @@
+#include "server/command_line.hpp"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "server/commands.hpp"
+#include "server/demo.hpp"
+#include "server/serve.hpp"
+#include "server/version.hpp"
+
+namespace litefeed::server {
+namespace {
+
+constexpr int done = 0, cannot_do = 1, wrong_use = 2;
+
+constexpr const char* about = "litefeed turns a SQLite database into a live change feed over HTTP.";
+constexpr const char* examples = R"(
+Examples:
+  litefeed demo                                 see it move, with a database of its own
+  litefeed serve app.db --watch notes           watch a table and serve its feed
+  litefeed serve app.db --watch-all             the same for every table that can be watched
+  curl -N localhost:7070/events                 follow it: Server-Sent Events
+  curl 'localhost:7070/changes?since=0'         all rows, and a cursor to ask from next
+  litefeed tail app.db | jq .                   the same without a server
+  litefeed unwatch app.db --all                 leave the file as it was before
+
+Options may stand in a file (--config FILE, one [section] a command) and, where it says so, in the
+environment. `litefeed COMMAND --help` tells more.)";
+
+/// Takes one value each time and may come again; the values of CLI11's vectors would swallow what follows.
+template <class T>
+CLI::Option* repeated(CLI::App* app, const char* name, T& into, const char* help) {
+    return app->add_option(name, into, help)->allow_extra_args(false);
+}
+
+struct asked {
+    std::string database;
+    serve_options serve;
+    int poll_ms = 2;
+    std::vector<std::string> tables;
+    bool all = false, json = false, snapshot = false, no_guard = false, skip_unchanged = false;
+    std::string since, format = "json", demo_listen;
+    int limit = 10'000;
+};
+
+void add_database(CLI::App* to, asked& a) {
+    to->add_option("DB", a.database, "The SQLite file")->required()->envname("LITEFEED_DB");
+}
+
+void add_watching(CLI::App* to, asked& a) {
+    to->add_flag(
+        "--no-replace-guard", a.no_guard,
+        "Without the triggers that see rows vanish by REPLACE; then DROP COLUMN never meets one");
+    to->add_flag(
+        "--skip-unchanged", a.skip_unchanged,
+        "No entry for an update that changes nothing; the trigger then names every column, and "
+        "DROP COLUMN fails until the table is unwatched");
+}
+
+CLI::App* add_serve(CLI::App& app, asked& a) {
+    auto* s = app.add_subcommand("serve", "Serve the feed of a database over HTTP");
+    add_database(s, a);
+    auto& o = a.serve;
+    repeated(s, "--watch", o.watch, "Watch this table first; may be repeated")
+        ->envname("LITEFEED_WATCH");
+    s->add_flag("--watch-all", o.watch_all,
+                "Watch every table that can be; tells which, and why not the others")
+        ->envname("LITEFEED_WATCH_ALL");
+    add_watching(s, a);
+    s->add_option("--listen", o.server.listen,
+                  "HOST:PORT; port 0 takes a free one and says which; localhost is both loopbacks")
+        ->capture_default_str()
+        ->envname("LITEFEED_LISTEN");
+    s->add_option("--threads", o.server.threads,
+                  "Loops, each with its own connections; one serves thousands of streams")
+        ->check(CLI::Range(1, 64))
+        ->capture_default_str()
+        ->envname("LITEFEED_THREADS");
+    s->add_option("--poll", a.poll_ms,
+                  "Milliseconds between two looks at the file while anyone listens")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str()
+        ->envname("LITEFEED_POLL");
+    s->add_flag("--read-only", o.server.read_only,
+                "Never write to the file, not even to repair capture")
+        ->envname("LITEFEED_READ_ONLY");
+    repeated(s, "--hide", o.hide, "TABLE.COLUMN that never leaves the house; may be repeated")
+        ->envname("LITEFEED_HIDE");
+    repeated(s, "--only", o.only,
+             "TABLE:COLUMN,COLUMN that alone leave it, beside the key; may be repeated")
+        ->envname("LITEFEED_ONLY");
+    repeated(s, "--allow-host", o.server.allow_hosts,
+             "A Host that may be asked for beside the loopback names, as a proxy sends it; may be "
+             "repeated")
+        ->envname("LITEFEED_ALLOW_HOST");
+    repeated(s, "--cors-origin", o.server.cors_origins,
+             "An origin whose pages may read the answers, as https://app.example; may be repeated")
+        ->envname("LITEFEED_CORS_ORIGIN");
+    s->add_flag("--insecure", o.server.insecure,
+                "Listen beyond loopback although anyone there may then read")
+        ->envname("LITEFEED_INSECURE");
+    s->footer(
+        "\nServes what is watched in the file; --watch adds to that, for good.\n"
+        "Example: litefeed serve app.db --watch notes --hide notes.secret --listen 127.0.0.1:0");
+    return s;
+}
+
+CLI::App* add_changes(CLI::App& app, asked& a) {
+    auto* s =
+        app.add_subcommand("changes", "Print what changed since a cursor, once; needs no server");
+    add_database(s, a);
+    s->add_option("--since", a.since,
+                  "0 (everything), now, a stamp, or a cursor from an earlier answer")
+        ->required();
+    repeated(s, "--table", a.tables, "Only this table; may be repeated");
+    s->add_option("--limit", a.limit, "Most changes in the answer")
+        ->check(CLI::Range(1, 100'000))
+        ->capture_default_str();
+    s->add_flag("--snapshot", a.snapshot,
+                "What cannot be continued comes as rows in the same answer");
+    s->add_option("--format", a.format, "json or ndjson")
+        ->check(CLI::IsMember({"json", "ndjson"}))
+        ->capture_default_str();
+    s->footer("\nExample: litefeed changes app.db --since 0 --table notes --format ndjson");
+    return s;
+}
+
+position read_since(const std::string& text) {
+    auto at = parse_position(text);
+    if (!at)
+        throw CLI::ValidationError("--since", "now, 0, a stamp, or a cursor as an answer gave it");
+    return std::move(*at);
+}
+
+int run(CLI::App& app, asked& a) {
+    const auto given = [&](const char* name) { return app.got_subcommand(name); };
+    const watch_options watching{.replace_guards = !a.no_guard, .skip_unchanged = a.skip_unchanged};
+    const bool one_of_both = a.all != !a.tables.empty();
+    if (given("serve")) {
+        a.serve.server.database = a.database;
+        a.serve.server.poll = std::chrono::milliseconds(a.poll_ms);
+        a.serve.watching = watching;
+        return run_serve(std::move(a.serve));
+    }
+    if (given("watch") || given("unwatch")) {
+        if (!one_of_both) throw CLI::ValidationError("TABLE", "name tables, or say --all");
+        return given("watch") ? run_watch(a.database, a.tables, a.all, watching)
+                              : run_unwatch(a.database, a.tables, a.all);
+    }
+    if (given("status")) return run_status(a.database, a.json);
+    if (given("demo")) return run_demo(a.demo_listen);
+    question ask{.from = a.since.empty() ? position(from_now{}) : read_since(a.since),
+                 .want = {.tables = a.tables},
+                 .rows_max = a.limit,
+                 .snapshot = a.snapshot};
+    if (given("changes"))
+        return run_changes(a.database, std::move(ask),
+                           a.format == "ndjson" ? answer_format::ndjson : answer_format::json);
+    return run_tail(a.database, std::move(ask));
+}
+
+void set_up_log() {
+    auto log = spdlog::stderr_logger_mt("litefeed");
+    log->set_pattern("%Y-%m-%d %H:%M:%S.%e %l: %v");
+    log->flush_on(spdlog::level::info);
+    spdlog::set_default_logger(std::move(log));
+}
+
+}  // namespace
+
+int run_command_line(int argc, char** argv) {
+    set_up_log();
+    CLI::App app(about, "litefeed");
+    app.footer(examples);
+    app.set_version_flag("--version", "litefeed " + std::string(version));
+    app.set_config("--config", "", "Read options from this file (TOML)");
+    app.require_subcommand(1);
+    app.fallthrough();
+    asked a;
+    add_serve(app, a);
+    auto* watch = app.add_subcommand("watch", "Watch tables: adds triggers and a log to the file");
+    add_database(watch, a);
+    watch->add_option("TABLE", a.tables, "The tables");
+    watch->add_flag("--all", a.all, "Every table that can be watched");
+    add_watching(watch, a);
+    watch->footer("\nExample: litefeed watch app.db notes tags");
+    auto* unwatch = app.add_subcommand(
+        "unwatch", "Stop watching; --all leaves nothing of litefeed in the file");
+    add_database(unwatch, a);
+    unwatch->add_option("TABLE", a.tables, "The tables");
+    unwatch->add_flag("--all", a.all, "All of them, and the log");
+    auto* status = app.add_subcommand("status", "Tell what is watched and how far the log is");
+    add_database(status, a);
+    status->add_flag("--json", a.json, "For a program");
+    add_changes(app, a);
+    auto* tail =
+        app.add_subcommand("tail", "Print changes as they come, one a line; needs no server");
+    add_database(tail, a);
+    tail->add_option("--since", a.since, "Begin here instead of now");
+    repeated(tail, "--table", a.tables, "Only this table; may be repeated");
+    tail->add_flag("--snapshot", a.snapshot, "What cannot be continued comes as rows");
+    auto* demo =
+        app.add_subcommand("demo", "Serve a database of its own, in which something moves");
+    demo->add_option("--listen", a.demo_listen,
+                     "HOST:PORT instead of the first free port from 7070");
+
+    try {
+        app.parse(argc, argv);
+        return run(app, a);
+    } catch (const CLI::ParseError& e) {
+        return app.exit(e) == 0 ? done : wrong_use;
+    } catch (const cannot& e) {
+        std::cerr << "litefeed: " << e.what() << "\n";
+    } catch (const std::exception& e) {
+        std::cerr << "litefeed: " << e.what() << "\n";
+    }
+    return cannot_do;
+}
+
+}  // namespace litefeed::server

@@ -1,0 +1,120 @@
+#include "server/commands.hpp"
+
+#include <cstdio>
+#include <iostream>
+
+#include "server/render.hpp"
+#include "server/status_json.hpp"
+#include "server/version.hpp"
+
+namespace litefeed::server {
+namespace {
+
+// A command may wait for a writer to finish; a server's loop may not.
+constexpr std::chrono::milliseconds patience{5000};
+
+void print(const watch_report& report) {
+    for (const auto& t : report.watched) std::cout << "watches " << t << "\n";
+    for (const auto& t : report.kept) std::cout << "watches " << t << " already\n";
+    for (const auto& t : report.repaired)
+        std::cout << "watches " << t << " again, in a new generation\n";
+    for (const auto& [t, why] : report.refused) std::cout << "skips " << t << ": " << why << "\n";
+    for (const auto& [t, what] : report.warnings)
+        std::cout << "warning: " << t << ": " << what << "\n";
+}
+
+[[noreturn]] void fail(const std::string& database, const error_code& why) {
+    if (why == errc::busy)
+        throw cannot("cannot read " + database + ": another connection holds it; try again");
+    if (why == errc::not_watched)
+        throw cannot("nothing is watched in " + database + ": litefeed watch " + database +
+                     " TABLE");
+    throw cannot("cannot read " + database + ": " + why.message());
+}
+
+void print_table(const table_status& t) {
+    std::cout << "  " << t.name << " (key:";
+    for (const auto& k : t.key) std::cout << " " << k;
+    std::cout << "): " << t.entries << " entries, newest " << t.head.n << ", generation "
+              << t.generation << " since " << utc_text(t.generation_ms) << " (" << t.reason
+              << ")\n";
+    if (t.keyed_by_rowid)
+        std::cout << "    its key is the rowid, which VACUUM renumbers: readers then begin again\n";
+    if (t.problem) std::cout << "    cannot be answered: " << *t.problem << "\n";
+}
+
+}  // namespace
+
+int run_watch(const std::string& database, const std::vector<std::string>& tables, bool all,
+              const watch_options& options) {
+    auto writer = keeper::open(database, false);
+    print(all ? writer.watch_all(options) : writer.watch(tables, options));
+    return 0;
+}
+
+int run_unwatch(const std::string& database, const std::vector<std::string>& tables, bool all) {
+    auto writer = keeper::open(database, false);
+    auto gone = tables;
+    if (all)
+        gone = writer.unwatch_all();
+    else
+        writer.unwatch(tables);
+    for (const auto& t : gone) std::cout << "no longer watches " << t << "\n";
+    if (gone.empty()) std::cout << "nothing was watched\n";
+    return 0;
+}
+
+int run_status(const std::string& database, bool as_json) {
+    auto from = feed::open(database, {.columns = {}, .read_only = true, .busy_timeout = patience});
+    const auto status = from.status();
+    const auto tables = from.tables();
+    const bool empty =
+        (!tables && tables.error() == errc::not_watched) || (tables && tables->empty());
+    if (!status && status.error() != errc::not_watched) fail(database, status.error());
+    if (!tables && tables.error() != errc::not_watched) fail(database, tables.error());
+    if (as_json) {
+        auto list = tables_json(tables ? *tables : std::vector<table_status>{},
+                                status ? status->head : stamp{});
+        list.resize(list.size() - 2);  // the brace and the line end: more members follow
+        std::cout << list << ",\"version\":\"" << version << "\""
+                  << (status ? "," + feed_members(*status) : std::string{}) << "}\n";
+        return 0;
+    }
+    if (status) {
+        std::cout << database << ": " << status->journal_mode << ", " << status->file_bytes
+                  << " bytes";
+        if (status->wal_bytes > 0) std::cout << " and " << status->wal_bytes << " in the WAL";
+        std::cout << "\n";
+    }
+    if (empty) {
+        std::cout << "nothing is watched: litefeed watch " << database << " TABLE\n";
+        return 0;
+    }
+    std::cout << "head " << status->head.n << ", floor " << status->floor.n << ", "
+              << status->entries << " entries\n";
+    for (const auto& t : *tables) print_table(t);
+    for (const auto& p : status->problems) std::cout << "problem: " << p << "\n";
+    return 0;
+}
+
+int run_changes(const std::string& database, question ask, answer_format format) {
+    auto from = feed::open(database, {.columns = {}, .read_only = true, .busy_timeout = patience});
+    const auto a = from.changes(ask);
+    if (!a && a.error() == errc::unknown_table) {
+        const auto name = from.unknown(ask.want);
+        throw cannot((name && *name ? **name : std::string("a table")) +
+                     " is not watched and never was");
+    }
+    if (!a) fail(database, a.error());
+    std::string out;
+    if (format == answer_format::ndjson) {
+        append_answer_lines(out, *a, a->cursor());
+    } else {
+        append_answer(out, *a, a->cursor());
+        out += '\n';
+    }
+    std::cout << out << std::flush;
+    return std::cout ? 0 : 1;
+}
+
+}  // namespace litefeed::server

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/keeper.hpp"
+
+namespace litefeed::server {
+
+/// The one writer, on a thread of its own. Loops that saw drift ask for a repair; all who ask meanwhile share one.
+class keeper_thread {
+  public:
+    using done = std::function<void()>;
+
+    keeper_thread(std::string path, keeper writer);
+    ~keeper_thread();
+    keeper_thread(const keeper_thread&) = delete;
+    keeper_thread& operator=(const keeper_thread&) = delete;
+
+    /// Any thread. `after` is called on the keeper's thread when an attempt that began after this call has ended,
+    /// whether it could repair or not: ask again.
+    void repair(done after);
+
+  private:
+    void work();
+    void attempt();
+
+    std::string path_;
+    std::optional<keeper> writer_;
+    std::mutex mutex_;
+    std::condition_variable came_;
+    std::vector<done> asked_;
+    bool stopping_ = false;
+    std::thread thread_;
+};
+
+}  // namespace litefeed::server

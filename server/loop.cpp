@@ -1,0 +1,166 @@
+#include "server/loop.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <ctime>
+
+#include "server/session.hpp"
+
+namespace litefeed::server {
+namespace {
+
+constexpr std::chrono::milliseconds slow_poll{250}, sweep_every{250};
+constexpr std::chrono::milliseconds end_deadline{700}, accept_pause{100};
+
+}  // namespace
+
+loop::loop(const shared_parts& shared, const feed_options& feed)
+    : shared_(shared),
+      source_(shared.options->database, feed),
+      reads_(io_.get_executor(), source_, *shared.pool, shared.writer),
+      subscribers_(reads_, stats_),
+      poll_timer_(io_.get_executor()),
+      sweep_timer_(io_.get_executor()),
+      end_timer_(io_.get_executor()) {}
+
+loop::~loop() = default;
+
+void loop::listen_on(int socket, bool v6) {
+    acceptors_.push_back(
+        std::make_unique<tcp_acceptor>(io_.get_executor(), v6 ? tcp::v6() : tcp::v4(), socket));
+}
+
+void loop::run() {
+    for (auto& a : acceptors_) asio::co_spawn(io_, accept(a.get()), asio::detached);
+    look();
+    poll();
+    sweep();
+    io_.run();
+}
+
+task<void> loop::accept(tcp_acceptor* from) {
+    timer pause(io_.get_executor());
+    for (;;) {
+        tcp_socket socket(io_.get_executor());
+        const auto [failed] = co_await from->async_accept(socket, asio::as_tuple(use_task));
+        if (stopping_ || failed == asio::error::operation_aborted) co_return;
+        if (failed) {
+            // Out of descriptors, mostly: those who are there leave some time. Accepting never ends for it.
+            pause.expires_after(accept_pause);
+            co_await pause.async_wait(asio::as_tuple(use_task));
+            continue;
+        }
+        serve_connection(*this, std::move(socket));
+    }
+}
+
+bool loop::full() const {
+    return static_cast<std::size_t>(stats_.connections.load(std::memory_order_relaxed)) >
+           shared_.connections_max;
+}
+
+void loop::enter(live_session& s) { sessions_.push_back(s); }
+
+void loop::look() {
+    const auto moved = source_.call([](feed& f) { return f.moved(); });
+    const bool reopened = source_.openings() != openings_;
+    if (!moved) {
+        look_again_ = true;
+        return;
+    }
+    if (!*moved && !look_again_ && !reopened) {
+        if (subscribers_.unanswered()) subscribers_.ring();
+        return;
+    }
+    if (repairing_) return;
+    const auto seen = source_.call([](feed& f) { return f.look(); });
+    look_again_ = !seen;
+    if (!seen) {
+        if (seen.error() == errc::drifted) {
+            repairing_ = true;
+            reads_.repair([this] { repairing_ = false; });
+        }
+        return;
+    }
+    openings_ = source_.openings();
+    const bool everyone = seen->lineage_changed || reopened;
+    if (everyone) subscribers_.distrust();
+    subscribers_.ring();
+    waiters_.ring(*source_.ready(), everyone);
+}
+
+void loop::listened() {
+    if (polls_fast_) return;
+    polls_fast_ = true;
+    poll_timer_.cancel();
+}
+
+void loop::poll() {
+    polls_fast_ = !subscribers_.empty() || waiters_.size() > 0;
+    poll_timer_.expires_after(polls_fast_ ? options().poll : slow_poll);
+    poll_timer_.async_wait([this](const error_code&) {
+        if (stopping_) return;
+        look();
+        poll();
+    });
+}
+
+void loop::sweep() {
+    sweep_timer_.expires_after(sweep_every);
+    sweep_timer_.async_wait([this](const error_code& cancelled) {
+        if (cancelled || stopping_) return;
+        subscribers_.sweep();
+        waiters_.sweep();
+        const auto now = steady::now();
+        // Only the mark and the cancel here: the session itself says what its deadline means.
+        for (auto& s : sessions_) s.expire(now);
+        sweep();
+    });
+}
+
+const std::string& loop::date() {
+    const auto now = std::time(nullptr);
+    if (now != date_of_) {
+        date_of_ = now;
+        std::tm parts{};
+        ::gmtime_r(&now, &parts);
+        char text[40];
+        // "%a" and "%b" are English: no locale is ever set here.
+        const auto n = std::strftime(text, sizeof text, "%a, %d %b %Y %H:%M:%S GMT", &parts);
+        date_.assign(text, n);
+    }
+    return date_;
+}
+
+void loop::stop() {
+    asio::post(io_, [this] {
+        stopping_ = true;
+        error_code ignored;
+        for (auto& a : acceptors_) a->close(ignored);
+        waiters_.ring_all();
+        subscribers_.say_bye("shutdown");
+        for (auto& s : sessions_) s.wind_up();
+        poll_timer_.cancel();
+        sweep_timer_.cancel();
+        end_timer_.expires_after(end_deadline);
+        end_timer_.async_wait([this](const error_code&) {
+            subscribers_.abandon();
+            io_.stop();
+        });
+        wind_up();
+    });
+}
+
+/// Nobody left before the deadline: then now.
+void loop::wind_up() {
+    if (subscribers_.empty() && sessions_.empty()) {
+        end_timer_.cancel();
+        return;
+    }
+    poll_timer_.expires_after(std::chrono::milliseconds(5));
+    poll_timer_.async_wait([this](const error_code&) { wind_up(); });
+}
+
+}  // namespace litefeed::server

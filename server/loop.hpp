@@ -1,0 +1,103 @@
+#pragma once
+
+#include <atomic>
+#include <boost/intrusive/list.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/net.hpp"
+#include "server/options.hpp"
+#include "server/reads.hpp"
+#include "server/stats.hpp"
+#include "server/subscribers.hpp"
+#include "server/waiters.hpp"
+
+namespace litefeed::server {
+
+/// A connection as its loop sees it: something that may have to be told to end. Leaves the list by itself.
+class live_session : public boost::intrusive::list_base_hook<
+                         boost::intrusive::link_mode<boost::intrusive::auto_unlink>> {
+  public:
+    /// A deadline that has passed ends what the session waits for.
+    virtual void expire(steady::time_point now) = 0;
+    /// The server stops: between requests there is nothing to wait for.
+    virtual void wind_up() = 0;
+
+  protected:
+    ~live_session() = default;
+};
+using session_list =
+    boost::intrusive::list<live_session, boost::intrusive::constant_time_size<false>>;
+
+/// What all loops share beside the file; outlives them.
+struct shared_parts {
+    const server_options* options = nullptr;
+    read_pool* pool = nullptr;
+    keeper_thread* writer = nullptr;  ///< none: read-only
+    std::vector<const loop_stats*> stats;
+    std::size_t connections_max =
+        1000;  ///< for each loop; beyond it clients are told that the server is full
+    std::chrono::system_clock::time_point started;
+};
+
+/// One thread's server: its own sockets, its own reader of the file, its own subscribers.
+class loop {
+  public:
+    /// Throws `cannot` when the file cannot be opened.
+    loop(const shared_parts& shared, const feed_options& feed);
+    ~loop();
+    loop(const loop&) = delete;
+    loop& operator=(const loop&) = delete;
+
+    /// Takes over a listening socket. Before `run`.
+    void listen_on(int socket, bool v6);
+    /// Serves on the calling thread until `stop`.
+    void run();
+    /// Any thread: no new connections, `bye` to streams, answers to those who wait, and `run` returns within a second.
+    void stop();
+
+    // For sessions and handlers, on the loop's thread.
+    [[nodiscard]] const shared_parts& shared() const { return shared_; }
+    [[nodiscard]] const server_options& options() const { return *shared_.options; }
+    [[nodiscard]] reads& reading() { return reads_; }
+    [[nodiscard]] subscribers& streams() { return subscribers_; }
+    [[nodiscard]] waiters& waiting() { return waiters_; }
+    [[nodiscard]] loop_stats& stats() { return stats_; }
+    [[nodiscard]] executor on() { return io_.get_executor(); }
+    [[nodiscard]] bool stopping() const { return stopping_; }
+    [[nodiscard]] bool full() const;
+    /// Looks at the file now and wakes whoever that concerns.
+    void look();
+    /// Somebody waits from now on: poll fast.
+    void listened();
+    /// IMF-fixdate, now.
+    [[nodiscard]] const std::string& date();
+    void enter(live_session&);
+
+  private:
+    task<void> accept(tcp_acceptor* from);
+    void poll();
+    void sweep();
+    void wind_up();
+
+    const shared_parts& shared_;
+    session_list sessions_;  // outlives the io_context, whose end unwinds the sessions
+    loop_stats stats_;
+    asio::io_context io_{1};
+    source source_;
+    reads reads_;
+    subscribers subscribers_;
+    waiters waiters_;
+    std::vector<std::unique_ptr<tcp_acceptor>> acceptors_;
+    timer poll_timer_, sweep_timer_, end_timer_;
+    std::uint64_t openings_ = 0;
+    bool look_again_ = false;
+    bool repairing_ = false;
+    bool stopping_ = false;
+    bool polls_fast_ = false;
+    std::string date_;
+    std::time_t date_of_ = 0;
+};
+
+}  // namespace litefeed::server

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "server/feed_request.hpp"
+#include "server/loop.hpp"
+#include "server/response.hpp"
+
+namespace litefeed::server {
+
+/// An answer, or a connection that becomes a stream.
+using reply = std::variant<response, events_request>;
+
+/// Answers one request. `asked` and `of` outlive the task; `socket` is only looked at while a long poll waits.
+task<reply> answer_request(loop* of, const request* asked, int socket);
+
+/// The header of a stream, up to, not including, its empty line.
+[[nodiscard]] std::string stream_head(const request&, loop&, bool chunked);
+
+/// What is wrong with a request before it is known what it asks for; none when nothing is.
+[[nodiscard]] std::optional<problem> check_request(const request&, const target&,
+                                                   const std::vector<std::string>& allow_hosts);
+
+}  // namespace litefeed::server

@@ -1,0 +1,84 @@
+#include "server/server.hpp"
+
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace litefeed::server {
+namespace {
+
+// Two threads answer what is too long for a loop: one long read does not wait for another, and the owner's machine is
+// left alone otherwise.
+constexpr int pool_threads = 2;
+// Kept for SQLite's files, the log, and answers that say that the server is full.
+constexpr std::size_t descriptors_reserved = 128;
+// A read on the pool may wait for a writer: nothing else waits for it.
+constexpr std::chrono::milliseconds pool_busy_timeout{1000};
+
+std::size_t raise_descriptor_limit() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    return static_cast<std::size_t>(limit.rlim_cur);
+}
+
+}  // namespace
+
+server::server(server_options options, std::optional<keeper> writer,
+               std::vector<std::vector<listening_socket>> sockets)
+    : options_(std::move(options)) {
+    ::signal(SIGPIPE, SIG_IGN);
+    const auto descriptors = raise_descriptor_limit();
+    const auto usable = descriptors > 2 * descriptors_reserved ? descriptors - descriptors_reserved
+                                                               : descriptors / 2;
+    spdlog::info("{} descriptors, so at most {} connections", descriptors, usable);
+
+    feed_options reading{.columns = options_.columns, .read_only = !writer};
+    auto pooled = reading;
+    pooled.busy_timeout = pool_busy_timeout;
+    pool_ = std::make_unique<read_pool>(options_.database, pooled, pool_threads);
+    if (writer) writer_ = std::make_unique<keeper_thread>(options_.database, std::move(*writer));
+    shared_.options = &options_;
+    shared_.pool = pool_.get();
+    shared_.writer = writer_.get();
+    shared_.connections_max = usable / sockets.size();
+    shared_.started = std::chrono::system_clock::now();
+    for (auto& own : sockets) {
+        auto& l = loops_.emplace_back(std::make_unique<loop>(shared_, reading));
+        for (auto& s : own) {
+            const bool v6 = s.v6();
+            l->listen_on(s.take(), v6);
+        }
+    }
+    for (auto& l : loops_) shared_.stats.push_back(&l->stats());
+    for (auto& l : loops_)
+        threads_.emplace_back([this, &l = *l] {
+            try {
+                l.run();
+            } catch (const std::exception& why) {
+                spdlog::critical("a loop ended: {}", why.what());
+                failed_ = true;
+                ::kill(::getpid(), SIGTERM);
+            }
+        });
+}
+
+server::~server() { stop(); }
+
+void server::stop() {
+    for (auto& l : loops_) l->stop();
+    for (auto& t : threads_)
+        if (t.joinable()) t.join();
+    threads_.clear();
+    // Their jobs post to the loops, so they end first.
+    pool_.reset();
+    writer_.reset();
+    loops_.clear();
+}
+
+}  // namespace litefeed::server

@@ -1,0 +1,209 @@
+#include "server/session.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+
+#include "server/router.hpp"
+
+namespace litefeed::server {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Headers as a whole, however the bytes trickle; the pause between requests; an answer without progress; what still
+// comes after a refusal.
+constexpr milliseconds header_deadline{10'000}, idle_deadline{30'000}, write_deadline{30'000},
+    linger_deadline{2'000};
+constexpr std::size_t read_bytes = 4096, linger_bytes_max = 256 * 1024;
+
+task<void> run_session(loop* of, tcp_socket socket) {
+    session one(*of, std::move(socket));
+    co_await one.run();
+}
+
+}  // namespace
+
+void serve_connection(loop& of, tcp_socket socket) {
+    auto ended = [](std::exception_ptr failed) {
+        if (!failed) return;
+        try {
+            std::rethrow_exception(failed);
+        } catch (const boost::system::system_error& e) {
+            if (e.code() != asio::error::operation_aborted)
+                spdlog::error("a connection ended: {}", e.what());
+        } catch (const std::exception& e) {
+            spdlog::error("a connection ended: {}", e.what());
+        }
+    };
+    asio::co_spawn(of.on(), run_session(&of, std::move(socket)), std::move(ended));
+}
+
+session::session(loop& of, tcp_socket socket) : loop_(of), socket_(std::move(socket)) {
+    error_code ignored;
+    socket_.non_blocking(true, ignored);
+    count(loop_.stats().connections);
+    loop_.enter(*this);
+    enter(phase::first_header, header_deadline);
+}
+
+session::~session() {
+    if (!handed_on_) count(loop_.stats().connections, -1);
+}
+
+void session::enter(phase to, milliseconds deadline) {
+    phase_ = to;
+    deadline_ = steady::now() + deadline;
+}
+
+void session::expire(steady::time_point now) {
+    if (phase_ == phase::answering || now < deadline_ || expired_) return;
+    expired_ = true;
+    error_code ignored;
+    socket_.cancel(ignored);
+}
+
+void session::wind_up() {
+    const bool between =
+        phase_ == phase::idle || phase_ == phase::first_header || phase_ == phase::lingering;
+    if (!between) return;
+    expired_ = true;
+    error_code ignored;
+    socket_.cancel(ignored);
+}
+
+/// False when nothing more comes: the end, an error, or a deadline.
+task<bool> session::read_some() {
+    const auto had = buffer_.size();
+    buffer_.resize(had + read_bytes);
+    const auto into = asio::buffer(buffer_.data() + had, read_bytes);
+    const auto [failed, n] = co_await socket_.async_read_some(into, asio::as_tuple(use_task));
+    buffer_.resize(had + (failed ? 0 : n));
+    co_return !failed && !expired_;
+}
+
+task<void> session::run() {
+    for (;;) {
+        auto step = buffer_.empty() ? request_step(need_more{}) : read_request(buffer_);
+        if (std::holds_alternative<need_more>(step)) {
+            if (phase_ == phase::idle && !buffer_.empty()) enter(phase::header, header_deadline);
+            const bool more = co_await read_some();
+            if (more) continue;
+            if (expired_ && !buffer_.empty() && !loop_.stopping()) {
+                expired_ = false;
+                problem late{.kind = problem_kind::request_timeout,
+                             .detail = "The header must be complete within 10 seconds."};
+                co_await refuse(std::move(late));
+            }
+            co_return;
+        }
+        if (auto* bad = std::get_if<problem>(&step)) {
+            last_ = {};
+            problem why = std::move(*bad);
+            co_await refuse(std::move(why));
+            co_return;
+        }
+        auto& read = std::get<request_read>(step);
+        buffer_.erase(0, read.bytes);
+        enter(phase::answering, write_deadline);
+        request asked = std::move(read.request);
+        const bool go_on = co_await serve(std::move(asked));
+        if (!go_on) co_return;
+        enter(phase::idle, idle_deadline);
+    }
+}
+
+/// Answers one request; false when the connection is over or became a stream.
+task<bool> session::serve(request asked) {
+    last_ = std::move(asked);
+    count(loop_.stats().requests);
+    if (loop_.stopping()) last_.keep_alive = false;
+    reply answered = co_await answer_request(&loop_, &last_, socket_.native_handle());
+    if (auto* stream = std::get_if<events_request>(&answered)) {
+        const bool chunked = last_.version >= 11;
+        auto head = stream_head(last_, loop_, chunked);
+        if (last_.is_head()) {
+            if (!stream->start.text.empty())
+                head += "Last-Event-ID: " + stream->start.text + "\r\n";
+            head += "\r\n";
+            std::string no_body;
+            co_await write_all(std::move(head), std::move(no_body));
+            co_return false;
+        }
+        // The parser, the buffer and this task end here; the stream keeps none of them.
+        handed_on_ = true;
+        loop_.listened();
+        loop_.look();
+        loop_.streams().join(std::move(socket_), *stream, chunked, std::move(head));
+        co_return false;
+    }
+    response out = std::move(std::get<response>(answered));
+    out.fields += cors_fields(last_, loop_.options().cors_origins);
+    if (out.close || loop_.stopping()) last_.keep_alive = false;
+    const bool keep = last_.keep_alive;
+    const bool must_linger = out.close;
+    const bool written = co_await write(std::move(out), !last_.is_head());
+    if (!written) co_return false;
+    if (must_linger) co_await linger();
+    if (!keep && !must_linger) {
+        error_code ignored;
+        socket_.shutdown(tcp_socket::shutdown_send, ignored);
+    }
+    co_return keep;
+}
+
+task<bool> session::write(response out, bool body) {
+    std::string head = head_of(out, last_, loop_.date());
+    if (!body || out.status == 304) out.body.clear();
+    return write_all(std::move(head), std::move(out.body));
+}
+
+task<bool> session::write_all(std::string head, std::string body) {
+    enter(phase::writing, write_deadline);
+    std::array<asio::const_buffer, 2> rest{asio::buffer(head), asio::buffer(body)};
+    while (rest[0].size() + rest[1].size() > 0) {
+        error_code failed;
+        auto n = socket_.write_some(rest, failed);
+        if (failed == asio::error::would_block || failed == asio::error::try_again) {
+            const auto [broken] =
+                co_await socket_.async_wait(tcp_socket::wait_write, asio::as_tuple(use_task));
+            if (broken || expired_) co_return false;
+            continue;
+        }
+        if (failed) co_return false;
+        enter(phase::writing, write_deadline);
+        for (auto& part : rest) {
+            const auto of_this = std::min(n, part.size());
+            part += of_this;
+            n -= of_this;
+        }
+    }
+    co_return true;
+}
+
+/// An answer to what cannot be served, then the end.
+task<void> session::refuse(problem why) {
+    response out = to_response(why);
+    out.close = true;
+    out.fields += cors_fields(last_, loop_.options().cors_origins);
+    const bool written = co_await write(std::move(out), true);
+    if (written) co_await linger();
+}
+
+/// Reads off what still comes, bounded: closing over unread bytes sends a reset, which can take the answer with it.
+task<void> session::linger() {
+    error_code ignored;
+    socket_.shutdown(tcp_socket::shutdown_send, ignored);
+    enter(phase::lingering, linger_deadline);
+    std::size_t dropped = 0;
+    for (;;) {
+        buffer_.clear();
+        const bool more = co_await read_some();
+        dropped += buffer_.size();
+        if (!more || dropped > linger_bytes_max) co_return;
+    }
+}
+
+}  // namespace litefeed::server

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "server/net.hpp"
+#include "server/step.hpp"
+
+namespace litefeed::server {
+
+class subscribers;
+struct subscriber_group;
+
+using place_ptr = std::shared_ptr<const place>;
+
+/// Bytes for a stream, rendered once for all who stand at the same place, and the place they lead to.
+struct block {
+    std::string bytes;
+    place_ptr then;  ///< none: the place does not move
+};
+using block_ptr = std::shared_ptr<const block>;
+
+/// One open stream: a socket, a place, and at most one block on its way. No parser, no timer, no buffer of its own.
+/// Loop thread only.
+class subscriber : public std::enable_shared_from_this<subscriber> {
+  public:
+    enum class written { whole, partly, lost };
+
+    subscriber(tcp_socket socket, subscribers& set, std::shared_ptr<subscriber_group> home,
+               place_ptr at);
+
+    /// Hands a block to the kernel, as far as it takes it; `partly` goes on by itself and then tells the set. The
+    /// place moves when the last byte was taken. Not while `sending`.
+    written send(block_ptr, steady::time_point now);
+    [[nodiscard]] bool sending() const { return out_ != nullptr; }
+    [[nodiscard]] bool ended() const { return !socket_.is_open(); }
+
+    /// Reads and drops what the client still sends, to notice when it goes.
+    void notice_close();
+    /// Ends the connection with a FIN after what was written.
+    void end();
+
+    place_ptr at;
+    const std::shared_ptr<subscriber_group> home;
+    std::size_t seat = 0;               ///< index in the group
+    std::chrono::seconds heartbeat{0};  ///< above 0: an event this often was asked for
+    bool announced = false;             ///< the client knows where the stream starts
+    bool asking = false;                ///< the pool reads for it
+    bool leaving = false;               ///< `bye` follows what is on its way, then the end
+    bool parting = false;               ///< `bye` is on its way
+    steady::time_point progress;        ///< when the kernel last took a byte
+
+  private:
+    written flush(steady::time_point now);
+    void wait_writable();
+    void wait_broken();
+    void drain();
+
+    tcp_socket socket_;
+    subscribers& set_;
+    block_ptr out_;
+    std::size_t sent_ = 0;
+    std::size_t ignored_ = 0;  ///< bytes that the client sent after its request
+};
+
+}  // namespace litefeed::server

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "server/feed_request.hpp"
+#include "server/reads.hpp"
+#include "server/stats.hpp"
+#include "server/subscriber.hpp"
+
+namespace litefeed::server {
+
+/// What the bytes of a stream depend on beside its place.
+struct stream_kind {
+    selection want;
+    bool snapshot = false, named = false;
+    bool chunked = true;  ///< HTTP/1.1; else the stream ends with the connection
+    friend auto operator<=>(const stream_kind&, const stream_kind&) = default;
+};
+
+/// The subscribers of one kind, and what was rendered for them since the last look at the file.
+struct subscriber_group {
+    struct seat {
+        std::shared_ptr<subscriber> who;
+        steady::time_point due;  ///< when the sweep looks at it next; not moved by each write
+    };
+    stream_kind kind;
+    std::vector<seat> seats;
+    stamp newest;                                       ///< as of the last ring
+    std::uint64_t epoch = 0;                            ///< as of the last ring
+    bool unanswered = false;                            ///< the file was busy: ring again soon
+    std::unordered_map<std::string, block_ptr> blocks;  ///< by the place they start from
+    std::size_t block_bytes = 0;
+    place_ptr last_from;  ///< most stand at one place: found without hashing
+    block_ptr last_block;
+    block_ptr comment, bookmark;
+    std::unordered_map<std::string, std::vector<std::weak_ptr<subscriber>>>
+        asked;  ///< the pool reads
+};
+
+/// All streams of one loop. The bell, not a queue: a ring makes each look again from its own place; who is still
+/// writing is left alone and gets one larger delta when that is done. Loop thread only.
+class subscribers {
+  public:
+    subscribers(reads& from, loop_stats& stats);
+
+    /// Takes the connection over. `head` is the response header up to, not including, its empty line.
+    void join(tcp_socket socket, const events_request& want, bool chunked, std::string head);
+
+    /// After a look at the file: everyone who is behind is told.
+    void ring();
+    /// The feed was opened anew or begins a new lineage: every place must be proved again.
+    void distrust() { ++epoch_; }
+    /// Some could not be answered; ring again although nothing moved.
+    [[nodiscard]] bool unanswered() const;
+
+    /// Heartbeats, bookmarks and deadlines. A few times a second.
+    void sweep();
+    /// `bye` to each, then the end. What is still being written is given until `abandon`.
+    void say_bye(std::string_view reason);
+    void abandon();
+
+    [[nodiscard]] bool empty() const { return count_ == 0; }
+    [[nodiscard]] std::size_t size() const { return count_; }
+
+    // Called by a subscriber.
+    void wrote(subscriber&, subscriber::written);
+    void drop(subscriber&);
+    void probe(subscriber&);
+
+  private:
+    std::shared_ptr<subscriber_group> group_of(const stream_kind&);
+    void advance(subscriber&);
+    void advance_later(subscriber&);
+    bool announce(subscriber&);
+    block_ptr block_after(subscriber&);
+    block_ptr render(subscriber_group&, const place_ptr& from, const answer&);
+    void keep(subscriber_group&, const place_ptr& from, block_ptr);
+    void ask_pool(subscriber&, const question&);
+    void told_by_pool(const std::shared_ptr<subscriber_group>&, const place_ptr& from,
+                      const result<answer>&);
+    void send(subscriber&, block_ptr);
+    void heartbeat(subscriber_group::seat&, steady::time_point now);
+    void part(subscriber&);
+    void forget_blocks(subscriber_group&);
+    void bury();
+    [[nodiscard]] question ask_from(const subscriber_group&, const place&) const;
+    std::chrono::milliseconds between(int low, int high);
+
+    reads& from_;
+    loop_stats& stats_;
+    std::map<stream_kind, std::shared_ptr<subscriber_group>> groups_;
+    std::vector<std::shared_ptr<subscriber>> dead_;  ///< out of their seats once nobody iterates
+    std::size_t count_ = 0;
+    std::uint64_t epoch_ = 1;
+    bool iterating_ = false;
+    steady::time_point again_at_;  ///< earliest ring for those who are unanswered
+    std::string bye_reason_;
+    std::minstd_rand random_;
+};
+
+}  // namespace litefeed::server
