@@ -1,0 +1,43 @@
+#pragma once
+
+#include <boost/system/error_code.hpp>
+#include <boost/system/result.hpp>
+#include <stdexcept>
+
+namespace litefeed {
+
+/// What a caller of the core can act on. SQLite's own refusals travel in `sqlite_category()` instead.
+enum class errc {
+    busy = 1,          ///< another connection holds a lock; nothing was read; ask again later
+    malformed_cursor,  ///< the text is no cursor and no page token of ours
+    unknown_table,     ///< a name in the selection is not watched and never was
+    page_gone,         ///< a /rows page token whose file was restored or replaced since: begin again
+    too_long,          ///< the read would exceed `effort_max`; ask again where blocking is allowed
+    drifted,           ///< the schema moved under the capture; `keeper::repair` first, then ask again
+    not_watched,       ///< the file carries no litefeed tables
+    newer_format,      ///< the file was written by a later litefeed
+};
+
+const boost::system::error_category& litefeed_category() noexcept;
+/// Values are SQLite's (extended) result codes, messages its own.
+const boost::system::error_category& sqlite_category() noexcept;
+
+inline boost::system::error_code make_error_code(errc e) noexcept {
+    return {static_cast<int>(e), litefeed_category()};
+}
+
+using boost::system::error_code;
+template <class T>
+using result = boost::system::result<T>;
+
+/// "We cannot start or do what the command asked", in one sentence that says what to do. Thrown only by the functions
+/// that open, watch and unwatch; `main` prints it and exits 1.
+class cannot : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+}  // namespace litefeed
+
+template <>
+struct boost::system::is_error_code_enum<litefeed::errc> : std::true_type {};

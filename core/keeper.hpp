@@ -1,0 +1,65 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/errc.hpp"
+#include "core/stamp.hpp"
+
+namespace litefeed {
+
+struct watch_options {
+    bool replace_guards = true;    ///< false: REPLACE may remove rows unseen (documented), DROP COLUMN always works
+    bool skip_unchanged = false;   ///< updates that change nothing write no entry; names every column
+};
+
+/// What a change of the watched set did, table by table, in the words for a person.
+struct watch_report {
+    std::vector<std::string> watched;    ///< newly
+    std::vector<std::string> kept;       ///< already watched and right; nothing was written for them
+    std::vector<std::string> repaired;   ///< capture was incomplete and stands again, in a new generation
+    std::vector<std::pair<std::string, std::string>> refused;   ///< name, reason (watch-all lists instead of failing)
+    std::vector<std::pair<std::string, std::string>> warnings;  ///< name, what to know
+};
+
+struct repair_report {
+    std::vector<std::pair<std::string, std::string>> generations;  ///< table, reason, of each new generation
+    std::vector<std::string> dropped;                              ///< tables that are gone
+    std::vector<std::string> problems;  ///< what could not be repaired, in words for a person
+};
+
+/// The one writer: installs, removes and repairs capture, each in one `BEGIN IMMEDIATE`, idempotent, with no DDL when
+/// nothing differs. One thread. Holds the write lock only within a call.
+class keeper {
+public:
+    /// `serving`: never checkpoints, for the server's lifetime. Else a one-shot command, which closes as any program
+    /// does, so that no -wal is left beside the owner's file. Throws `cannot` (missing, not a database, read-only ...).
+    static keeper open(const std::string& path, bool serving);
+    keeper(keeper&&) noexcept;
+    keeper& operator=(keeper&&) noexcept;
+    ~keeper();
+
+    /// Watches `tables` by name. Throws `cannot` that names table and reason when one of them cannot be watched; then
+    /// nothing is changed.
+    watch_report watch(const std::vector<std::string>& tables, const watch_options& options);
+    /// Watches every ordinary table that can be; lists the others in `refused`.
+    watch_report watch_all(const watch_options& options);
+    /// What `watch_all` would do, without writing.
+    watch_report plan_all();
+    /// Removes the capture of `tables`; readers are told `truncate`. Throws `cannot` for a table that is not watched.
+    void unwatch(const std::vector<std::string>& tables);
+    /// Removes everything of litefeed's: schema and data as before the first `watch`. Returns the tables that were
+    /// watched (empty: nothing of ours was there).
+    std::vector<std::string> unwatch_all();
+
+    /// Verifies every watched table against its definition and repairs what differs. Errors: errc::busy, sqlite.
+    [[nodiscard]] result<repair_report> repair();
+
+private:
+    struct impl;
+    explicit keeper(std::unique_ptr<impl>);
+    std::unique_ptr<impl> impl_;
+};
+
+}  // namespace litefeed
