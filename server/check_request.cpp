@@ -23,8 +23,6 @@ std::optional<problem> check_request(const request& r, const target& t,
     if (r.expect && !same_word(*r.expect, "100-continue"))
         return problem{.kind = problem_kind::expectation_failed,
                        .detail = "No expectation but 100-continue is known."};
-    if (r.has_body)
-        return problem{.kind = problem_kind::body_not_allowed, .detail = "Ask without a body."};
     return std::nullopt;
 }
 

@@ -65,7 +65,7 @@ int run_unwatch(const std::string& database, const std::vector<std::string>& tab
 }
 
 int run_status(const std::string& database, bool as_json) {
-    auto from = feed::open(database, {.columns = {}, .read_only = true, .busy_timeout = patience});
+    auto from = feed::open(database, {.read_only = true, .busy_timeout = patience});
     const auto status = from.status();
     const auto tables = from.tables();
     const bool empty =
@@ -76,8 +76,11 @@ int run_status(const std::string& database, bool as_json) {
         auto list = tables_json(tables ? *tables : std::vector<table_status>{},
                                 status ? status->head : stamp{});
         list.resize(list.size() - 2);  // the brace and the line end: more members follow
-        std::cout << list << ",\"version\":\"" << version << "\""
-                  << (status ? "," + feed_members(*status) : std::string{}) << "}\n";
+        list += R"(,"version":")";
+        list += version;
+        list += '"';
+        if (status) (list += ',') += feed_members(*status);
+        std::cout << list << "}\n";
         return 0;
     }
     if (status) {
@@ -98,7 +101,7 @@ int run_status(const std::string& database, bool as_json) {
 }
 
 int run_changes(const std::string& database, question ask, answer_format format) {
-    auto from = feed::open(database, {.columns = {}, .read_only = true, .busy_timeout = patience});
+    auto from = feed::open(database, {.read_only = true, .busy_timeout = patience});
     const auto a = from.changes(ask);
     if (!a && a.error() == errc::unknown_table) {
         const auto name = from.unknown(ask.want);

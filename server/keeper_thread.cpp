@@ -2,7 +2,9 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace litefeed::server {
 namespace {
@@ -25,10 +27,11 @@ keeper_thread::~keeper_thread() {
     thread_.join();
 }
 
-void keeper_thread::repair(done after) {
+void keeper_thread::repair(stamp seen, done after) {
     {
         const std::lock_guard lock(mutex_);
         asked_.push_back(std::move(after));
+        seen_ = std::max(seen_, seen);
     }
     came_.notify_all();
 }
@@ -36,18 +39,20 @@ void keeper_thread::repair(done after) {
 void keeper_thread::work() {
     for (;;) {
         std::vector<done> now;
+        stamp seen;
         {
             std::unique_lock lock(mutex_);
             came_.wait(lock, [&] { return stopping_ || !asked_.empty(); });
             if (stopping_) return;
             now.swap(asked_);
+            seen = std::exchange(seen_, stamp{});
         }
-        attempt();
+        attempt(seen);
         for (const auto& after : now) after();
     }
 }
 
-void keeper_thread::attempt() {
+void keeper_thread::attempt(stamp seen) {
     for (int i = 0; i < tries_max; ++i) {
         if (!writer_) {
             try {
@@ -57,7 +62,7 @@ void keeper_thread::attempt() {
                 return;
             }
         }
-        const auto report = writer_->repair();
+        const auto report = writer_->repair(seen);
         if (report) {
             for (const auto& [table, reason] : report->generations)
                 spdlog::warn("{}: a new generation begins ({})", table, reason);

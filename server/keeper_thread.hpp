@@ -24,17 +24,19 @@ class keeper_thread {
 
     /// Any thread. `after` is called on the keeper's thread when an attempt that began after this call has ended,
     /// whether it could repair or not: ask again.
-    void repair(done after);
+    /// `seen`: where the asking reader last found capture in order.
+    void repair(stamp seen, done after);
 
   private:
     void work();
-    void attempt();
+    void attempt(stamp seen);
 
     std::string path_;
     std::optional<keeper> writer_;
     std::mutex mutex_;
     std::condition_variable came_;
     std::vector<done> asked_;
+    stamp seen_;  ///< the latest of those who asked
     bool stopping_ = false;
     std::thread thread_;
 };

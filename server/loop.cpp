@@ -85,7 +85,7 @@ void loop::look() {
         return;
     }
     openings_ = source_.openings();
-    const bool everyone = seen->lineage_changed || reopened;
+    const bool everyone = seen->ask_again || reopened;
     if (everyone) subscribers_.distrust();
     subscribers_.ring();
     waiters_.ring(*source_.ready(), everyone);

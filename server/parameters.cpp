@@ -10,6 +10,19 @@ problem bad_parameter(std::string_view name, std::string detail) {
             .parameter = std::string(name)};
 }
 
+namespace {
+
+std::string number_words(std::int64_t low, std::int64_t high) {
+    std::string out = "A whole number from ";
+    out += std::to_string(low);
+    out += " to ";
+    out += std::to_string(high);
+    out += ", digits only.";
+    return out;
+}
+
+}  // namespace
+
 std::optional<std::int64_t> parse_digits(std::string_view text, std::int64_t high) {
     if (text.empty()) return std::nullopt;
     std::int64_t n = 0;
@@ -66,9 +79,7 @@ outcome<std::int64_t> parameters::number(std::string_view name, std::int64_t low
     const auto* text = find(name);
     if (text == nullptr) return otherwise;
     const auto n = parse_digits(*text, high);
-    if (!n || *n < low)
-        return bad_parameter(name, "A whole number from " + std::to_string(low) + " to " +
-                                       std::to_string(high) + ", digits only.");
+    if (!n || *n < low) return bad_parameter(name, number_words(low, high));
     return *n;
 }
 

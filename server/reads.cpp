@@ -13,7 +13,9 @@ void reads::repair(std::function<void()> after) {
         return;
     }
     repairing_ = true;
-    writer_->repair([this] {
+    const auto* feed = own_.ready();
+    const auto seen = feed != nullptr ? feed->verified_through() : stamp{};
+    writer_->repair(seen, [this] {
         asio::post(on_, [this] {
             repairing_ = false;
             std::vector<std::function<void()>> now;

@@ -32,6 +32,10 @@ response not_allowed() {
     return out;
 }
 
+response no_body() {
+    return to_response({.kind = problem_kind::body_not_allowed, .detail = "Ask without a body."});
+}
+
 response options_answer() {
     // 200, not 204: that status never leaves this server (an EventSource that meets it stops for good).
     response out;
@@ -70,8 +74,7 @@ task<reply> answer_request(loop* of, const request* asked, int socket) {
     const target nothing;
     if (auto refused = check_request(*asked, read ? *read : nothing, of->options().allow_hosts)) {
         response out = to_response(*refused);
-        // Where a body comes, its length is not to be trusted: nothing after it is read as a request.
-        out.close = asked->has_body || refused->kind == problem_kind::bad_host;
+        out.close = refused->kind == problem_kind::bad_host;
         co_return out;
     }
     if (!read) co_return to_response(read.error());
@@ -82,8 +85,11 @@ task<reply> answer_request(loop* of, const request* asked, int socket) {
         co_return to_response({.kind = problem_kind::not_found,
                                .detail = "Try /, /changes, /rows/{table}, /events, /tables or "
                                          "/status."});
+    if (asked->method == method::other || asked->has_body) {
+        if (asked->method == method::other) co_return not_allowed();
+        co_return no_body();
+    }
     if (asked->method == method::options) co_return options_answer();
-    if (asked->method == method::other) co_return not_allowed();
     if (of->full() && what != resource::events && what != resource::healthz) {
         response out = to_response({.kind = problem_kind::full,
                                     .detail = "Too many connections are open.",

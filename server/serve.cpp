@@ -100,13 +100,12 @@ int run_serve(serve_options want) {
     const stop_signals signals;
     {
         // Whether the file can be read at all is said before anything is written or bound.
-        auto first = feed::open(want.server.database, {.columns = {}, .read_only = true});
+        auto first = feed::open(want.server.database, {.read_only = true});
     }
     auto writer = open_writer(want);
     {
-        auto first =
-            feed::open(want.server.database,
-                       {.columns = {}, .read_only = true, .busy_timeout = std::chrono::seconds(5)});
+        auto first = feed::open(want.server.database,
+                                {.read_only = true, .busy_timeout = std::chrono::seconds(5)});
         const auto tables = first.tables();
         if (tables) {
             want.server.columns = read_column_rules(want.hide, want.only, *tables);

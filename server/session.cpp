@@ -141,6 +141,8 @@ task<bool> session::serve(request asked) {
     }
     response out = std::move(std::get<response>(answered));
     out.fields += cors_fields(last_, loop_.options().cors_origins);
+    // No body is read here, so nothing after one can be told to be a request.
+    if (last_.has_body) out.close = true;
     if (out.close || loop_.stopping()) last_.keep_alive = false;
     const bool keep = last_.keep_alive;
     const bool must_linger = out.close;
