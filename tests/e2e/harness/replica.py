@@ -63,7 +63,7 @@ class Replica:
         rows.clear()
         after = None
         while True:
-            answer = feed.get_rows(table, after=after)
+            answer = feed.patiently(lambda: feed.get_rows(table, after=after))
             if answer.status == 404:
                 return
             page = answer.json()
