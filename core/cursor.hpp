@@ -15,37 +15,39 @@ namespace litefeed {
 /// Text form `42-9f3a1c07d2b4e865`: stamp, dash, 8 hex digits of the lineage, 8 of the entry's digest.
 struct rest_cursor {
     stamp at;
-    std::uint32_t lineage{};
-    std::uint32_t digest{};  ///< of the entry at `at`; 0 at stamp 0
+    std::uint32_t lineage{};  ///< never 0 in a file
+    std::uint32_t digest{};   ///< of the entry at `at`; 0 at stamp 0
     friend bool operator==(const rest_cursor&, const rest_cursor&) = default;
 };
 
-/// A client's place inside a run. The next page is judged from `base`, up to `ceiling`; `highest` is the highest head
-/// that any page of the run was read at (a file restored below it in mid-run must be noticed).
-/// First the tables that start over are read, in order of table id, then the delta of the others is told.
-struct page_cursor {
-    std::optional<rest_cursor> base;  ///< none: the run began from nothing (or from a reset of everything)
-    rest_cursor ceiling;
-    rest_cursor highest;
+/// In the first read of one table. A long key is kept as a prefix of its encoded form and a hash of the whole.
+struct reading_place {
+    std::int64_t table_id{};
+    bool begun{};                   ///< its `truncate` was told
+    std::string last_key;           ///< encoded; rows up to and including it were told; empty: none yet
+    bool cut{};                     ///< `last_key` is only a prefix
+    std::uint64_t last_key_hash{};  ///< XXH64 of the whole, when cut
+    friend bool operator==(const reading_place&, const reading_place&) = default;
+};
 
-    /// Inside the first read of one table: rows up to and including `last_key` were told. A long key is kept as a
-    /// prefix of its encoded form and a hash of the whole.
-    struct reading {
-        std::int64_t table_id{};
-        std::string last_key;         ///< encoded (key.hpp), at most `page_key_bytes_max`; empty: at the beginning
-        std::uint64_t last_key_hash{};  ///< XXH64 of the whole encoded key; only looked at when cut
-        bool cut{};                   ///< `last_key` is only a prefix
-        friend bool operator==(const reading&, const reading&) = default;
-    };
-    /// Inside the delta: every row whose last entry is at or below `told` was told.
-    struct telling {
-        stamp told;
-        friend bool operator==(const telling&, const telling&) = default;
-    };
-    std::variant<reading, telling> phase;
+/// In the delta: every row whose last entry is at or below `told` was told.
+struct telling_place {
+    stamp told;
+    friend bool operator==(const telling_place&, const telling_place&) = default;
+};
+
+/// A client's place inside a run: the tables that start over are read first, in order of table id, then the delta of the
+/// others is told, judged from `base` up to `ceiling`.
+struct page_cursor {
+    std::optional<rest_cursor> base;  ///< none: the run began from nothing, or from a reset of everything
+    rest_cursor ceiling;              ///< the head when the run began
+    rest_cursor highest;              ///< the highest head that a page was read at: shows a restore in mid-run
+    bool clears{};                    ///< each table's rows come after a `truncate` of it
+    std::variant<reading_place, telling_place> phase;
     friend bool operator==(const page_cursor&, const page_cursor&) = default;
 };
 
+/// So that the text of a page cursor stays within 512 characters.
 inline constexpr std::size_t page_key_bytes_max = 240;
 inline constexpr std::size_t cursor_text_max = 512;
 
@@ -64,12 +66,12 @@ struct from_malformed {
 /// Where a reader stands. A bare `stamp` is checked against floor and head only.
 using position = std::variant<from_now, from_nothing, from_malformed, stamp, rest_cursor, page_cursor>;
 
-[[nodiscard]] std::string to_text(const rest_cursor&);
-/// At most `cursor_text_max` characters of `[A-Za-z0-9._~-]`.
-[[nodiscard]] std::string to_text(const page_cursor&);
+[[nodiscard]] std::string to_text(const rest_cursor& at);
+/// At most `cursor_text_max` characters of `[A-Za-z0-9_-]` and one dot.
+[[nodiscard]] std::string to_text(const page_cursor& at);
 
 /// Reads `now`, `0`, a bare stamp, a cursor at rest or between pages. Errors: errc::malformed_cursor.
-/// Digits only: no sign, no blanks, no exponent, nothing above 2^53 - 1.
+/// Digits only: no sign, no blanks, no leading zero, nothing above 2^53 - 1.
 [[nodiscard]] result<position> parse_position(std::string_view text);
 
 }  // namespace litefeed

@@ -137,7 +137,9 @@ struct feed_status {
 /// What `look` saw.
 struct sight {
     stamp head;
-    bool lineage_changed = false;
+    /// Every reader should ask again although no stamp need have moved: the history is another one, or (read-only) the
+    /// capture was found broken or well again. A false alarm costs one read.
+    bool ask_again = false;
 };
 
 /// Which columns leave the house. A key column cannot be hidden.
@@ -147,9 +149,11 @@ struct column_rules {
 };
 
 struct feed_options {
-    column_rules columns;
+    column_rules columns{};
     /// Nobody repairs drift: answer with resets instead of errc::drifted.
     bool read_only = false;
+    /// For the server's lifetime: opened read-only, never checkpoints. Else a command, which closes as any program does.
+    bool serving = false;
     std::size_t row_bytes_max = 64 * 1024 * 1024;
     std::chrono::milliseconds busy_timeout{0};
 };
@@ -177,6 +181,8 @@ public:
     /// The newest stamp, as of the last `look`, that tells a reader of `want` something (an entry that is not only a
     /// touch). A reader whose cursor is at or above it has nothing to be told. Unknown names count as nothing.
     [[nodiscard]] stamp newest(const selection& want) const;
+    /// The head at which this feed last found capture in order, for keeper::repair.
+    [[nodiscard]] stamp verified_through() const;
     /// Head as of the last `look`.
     [[nodiscard]] stamp head() const;
     /// The cursor at the head of the last `look` (for bookmarks of quiet streams). Only for readers that have been told

@@ -6,13 +6,9 @@
 
 #include "core/errc.hpp"
 #include "core/stamp.hpp"
+#include "core/triggers.hpp"
 
 namespace litefeed {
-
-struct watch_options {
-    bool replace_guards = true;    ///< false: REPLACE may remove rows unseen (documented), DROP COLUMN always works
-    bool skip_unchanged = false;   ///< updates that change nothing write no entry; names every column
-};
 
 /// What a change of the watched set did, table by table, in the words for a person.
 struct watch_report {
@@ -53,8 +49,10 @@ public:
     /// watched (empty: nothing of ours was there).
     std::vector<std::string> unwatch_all();
 
-    /// Verifies every watched table against its definition and repairs what differs. Errors: errc::busy, sqlite.
-    [[nodiscard]] result<repair_report> repair();
+    /// Verifies every watched table against its definition and repairs what differs. `seen` is the head at which some
+    /// reader last found everything in order (feed::verified_through): without an entry of the table since, a guard that
+    /// is missing hid nothing. Errors: errc::busy, errc::not_watched, sqlite.
+    [[nodiscard]] result<repair_report> repair(stamp seen = {});
 
 private:
     struct impl;

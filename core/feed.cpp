@@ -1,0 +1,289 @@
+#include "core/feed.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <unordered_map>
+
+#include "core/open.hpp"
+#include "core/run.hpp"
+#include "core/snapshot.hpp"
+#include "core/sql_text.hpp"
+
+namespace litefeed {
+namespace {
+
+// The door: what is thrown inside comes out as a result.
+template <class Work>
+auto guarded(Work&& work) -> result<decltype(work())> {
+    using outcome = result<decltype(work())>;
+    try {
+        return outcome(boost::system::in_place_value, work());
+    } catch (const sqlite_error& e) {
+        return outcome(boost::system::in_place_error, e.code());
+    } catch (const boost::system::system_error& e) {
+        return outcome(boost::system::in_place_error, e.code());
+    }
+}
+
+connection open_reader(const std::string& path, const feed_options& options) {
+    const int timeout = static_cast<int>(options.busy_timeout.count());
+    if (options.serving) {
+        connection db = open_database(path, connection::access::read_only, timeout);
+        never_checkpoint(db);
+        return db;
+    }
+    // A command that may write closes as any program does, so that no -wal is left beside the owner's file.
+    try {
+        connection db = open_database(path, connection::access::read_write, timeout);
+        db.execute("PRAGMA query_only = 1");
+        return db;
+    } catch (const cannot&) {
+        return open_database(path, connection::access::read_only, timeout);
+    }
+}
+
+void check_rules(const connection& db, const column_rules& rules) {
+    const schema at = read_schema(db);
+    for (const auto* rule : {&rules.hide, &rules.only}) {
+        for (const auto& [table, columns] : *rule) {
+            const inspected_table seen = inspect_table(db, at, table);
+            if (!seen.definition) throw cannot(std::string(rule == &rules.hide ? "--hide" : "--only") + " names " + table + ": " + seen.refused);
+            (void)visible_columns(*seen.definition, rules);
+        }
+    }
+}
+
+std::int64_t file_bytes(const std::string& path) {
+    std::error_code error;
+    const auto size = std::filesystem::file_size(path, error);
+    return error ? 0 : static_cast<std::int64_t>(size);
+}
+
+}  // namespace
+
+struct feed::impl {
+    impl(std::string p, feed_options options) : path(std::move(p)), view(open_reader(path, options), options) {
+        check_rules(view.db(), options.columns);
+        data_version = view.db().prepare("PRAGMA main.data_version");
+    }
+
+    // What came since the last look, table by table.
+    sight look() {
+        feed_view::snapshot now(view);
+        sight out{now.head(), false};
+        const bool other_history = looked && (now.state().lineage != lineage || now.head() < head);
+        out.ask_again = other_history || (looked && now.reloaded() && view.options().read_only);
+        if (!looked || other_history) {
+            newest_of.clear();
+            newest_of_any = first_head = now.head();
+        } else if (now.installed()) {
+            now.log().scan(head, now.head(), [&](stamp at, std::int64_t table_id, char op, const statement&, int) {
+                if (op == 't') return;
+                newest_of[table_id] = at;
+                newest_of_any = at;
+            });
+        }
+        if (now.reloaded() || other_history) {
+            names.clear();
+            for (const auto& t : now.tables().tables()) names.emplace_back(t->row.name, t->row.table_id);
+        }
+        head = now.head();
+        lineage = now.state().lineage;
+        here = now.cursor_at(head);
+        looked = true;
+        return out;
+    }
+
+    [[nodiscard]] stamp newest(const selection& want) const {
+        if (want.tables.empty()) return newest_of_any;
+        stamp out = first_head;
+        for (const std::string& wanted : want.tables) {
+            for (const auto& [name, id] : names) {
+                if (!same_name(name, wanted)) continue;
+                if (const auto found = newest_of.find(id); found != newest_of.end()) out = std::max(out, found->second);
+            }
+        }
+        return out;
+    }
+
+    std::vector<table_status> tables() {
+        feed_view::snapshot now(view);
+        std::vector<table_status> out;
+        if (!now.installed()) return out;
+        struct counts {
+            std::int64_t entries{}, touched{};
+            stamp newest;
+            std::int64_t generation_ms{};
+        };
+        std::unordered_map<std::int64_t, counts> of;
+        statement rows = now.db().prepare(
+            "SELECT table_id, count(*), sum(op = 't'), max(seq), max(CASE op WHEN 'g' THEN at_ms END) FROM main.litefeed_log "
+            "GROUP BY table_id");
+        while (rows.step()) of[rows.integer(0)] = {rows.integer(1), rows.integer(2), {rows.integer(3)}, rows.integer(4)};
+        for (const auto& t : now.tables().tables()) {
+            if (!t->row.watched) continue;
+            const counts& c = of[t->row.table_id];
+            table_status s;
+            s.name = t->row.name;
+            s.key = t->row.key_columns;
+            s.keyed_by_rowid = t->definition && t->definition->keyed_by_rowid;
+            for (const column_definition* column : t->visible) s.columns.emplace_back(column->name, column->type);
+            s.generation = t->row.generation;
+            s.generation_id = t->row.generation_id;
+            s.reason = t->row.reason;
+            s.generation_at = t->row.generation_at;
+            s.generation_ms = c.generation_ms != 0 ? c.generation_ms : t->row.updated_ms;
+            s.head = c.newest;
+            s.entries = c.entries;
+            s.touched = c.touched;
+            s.contract = t->row.contract;
+            s.keep = t->row.keep;
+            if (!t->problem.empty()) {
+                s.problem = t->problem;
+            } else if (!t->row.problem.empty()) {
+                s.problem = t->row.problem;
+            }
+            out.push_back(std::move(s));
+        }
+        return out;
+    }
+
+    feed_status status() {
+        feed_view::snapshot now(view);
+        feed_status out;
+        out.path = path;
+        out.sqlite_version = sqlite3_libversion();
+        out.journal_mode = now.db().text("PRAGMA main.journal_mode");
+        out.page_bytes = now.db().integer("PRAGMA main.page_size");
+        out.file_bytes = file_bytes(path);
+        out.wal_bytes = file_bytes(path + "-wal");
+        out.schema_version = now.schema_version();
+        out.read_only = view.options().read_only;
+        if (!now.installed()) return out;
+        out.lineage = now.state().lineage;
+        out.format = now.state().format;
+        out.head = now.head();
+        out.floor = now.state().floor;
+        out.installed_ms = now.state().installed_ms;
+        out.entries = now.db().integer("SELECT count(*) FROM main.litefeed_log");
+        for (const auto& t : now.tables().tables()) {
+            if (t->row.watched && !t->problem.empty()) out.problems.push_back(t->row.name + ": " + t->problem);
+        }
+        return out;
+    }
+
+    std::string path;
+    feed_view view;
+    plan_cache plans;
+    statement data_version;
+    std::int64_t last_data_version = -1;
+
+    bool looked = false;
+    stamp head, first_head, newest_of_any;
+    std::string lineage;
+    rest_cursor here;
+    std::unordered_map<std::int64_t, stamp> newest_of;
+    std::vector<std::pair<std::string, std::int64_t>> names;
+};
+
+std::string_view to_word(change_op op) {
+    static constexpr std::array<std::string_view, 5> words{"insert", "update", "delete", "read", "truncate"};
+    return words[static_cast<std::size_t>(op)];
+}
+
+std::string_view to_word(reset_reason why) {
+    static constexpr std::array<std::string_view, 10> words{
+        "below_floor",       "ahead_of_head", "restored",          "malformed", "enabled", "schema_changed",
+        "triggers_restored", "feed_restored", "contract_upgraded", "bulk_load"};
+    return words[static_cast<std::size_t>(why)];
+}
+
+std::ostream& operator<<(std::ostream& out, reset_reason why) {
+    return out << to_word(why);
+}
+
+std::string answer::cursor() const {
+    if (const auto* page = std::get_if<page_cursor>(&next)) return to_text(*page);
+    return to_text(std::get<rest_cursor>(next));
+}
+
+feed::feed(std::unique_ptr<impl> i) : impl_(std::move(i)) {}
+feed::feed(feed&&) noexcept = default;
+feed& feed::operator=(feed&&) noexcept = default;
+feed::~feed() = default;
+
+feed feed::open(const std::string& path, feed_options options) {
+    try {
+        return feed(std::make_unique<impl>(path, std::move(options)));
+    } catch (const sqlite_error& e) {
+        throw cannot("cannot read " + path + ": " + e.what());
+    }
+}
+
+result<bool> feed::moved() {
+    return guarded([&] {
+        use row(impl_->data_version);
+        row->step();
+        const std::int64_t now = row->integer(0);
+        return std::exchange(impl_->last_data_version, now) != now;
+    });
+}
+
+result<sight> feed::look() {
+    return guarded([&] { return impl_->look(); });
+}
+
+stamp feed::newest(const selection& want) const {
+    return impl_->newest(want);
+}
+
+stamp feed::verified_through() const {
+    return impl_->view.verified_through();
+}
+
+stamp feed::head() const {
+    return impl_->head;
+}
+
+rest_cursor feed::bookmark() const {
+    return impl_->here;
+}
+
+result<answer> feed::changes(const question& q) {
+    return guarded([&] {
+        const feed_view::snapshot now(impl_->view);
+        return answer_changes(now, impl_->plans, q);
+    });
+}
+
+result<rows_page> feed::rows(const rows_question& q) {
+    return guarded([&] {
+        const feed_view::snapshot now(impl_->view);
+        return answer_rows(now, q);
+    });
+}
+
+result<std::optional<std::string>> feed::unknown(const selection& want) {
+    return guarded([&] {
+        const feed_view::snapshot now(impl_->view);
+        return now.tables().unknown(want);
+    });
+}
+
+result<std::vector<table_status>> feed::tables() {
+    return guarded([&] { return impl_->tables(); });
+}
+
+result<feed_status> feed::status() {
+    return guarded([&] { return impl_->status(); });
+}
+
+result<std::string> feed::version() {
+    return guarded([&] {
+        const feed_view::snapshot now(impl_->view);
+        return now.installed() ? version_of(now) : std::string("0");
+    });
+}
+
+}  // namespace litefeed

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/sqlite.hpp"
+#include "core/stamp.hpp"
+#include "core/triggers.hpp"
+
+// The on-disk contract, format 1: core/DESIGN.md, "On disk". Everything of litefeed's in the owner's file begins with
+// `litefeed_`.
+namespace litefeed {
+
+inline constexpr std::int64_t format_number = 1;
+
+/// litefeed_meta's one row.
+struct meta {
+    std::int64_t format{};
+    std::string lineage;  ///< 32 hex digits; the first 8, never all zero, are what cursors show
+    stamp floor;
+    std::uint32_t floor_digest{};
+    stamp seen_through;             ///< head when capture was last verified by the keeper
+    std::int64_t schema_version{};  ///< SQLite's, at that time
+    std::int64_t catalog_version{}; ///< moves with every change of litefeed_tables
+    std::int64_t installed_ms{};
+    [[nodiscard]] std::uint32_t short_lineage() const;
+};
+
+/// One row of litefeed_tables.
+struct watched_table {
+    std::int64_t table_id{};
+    std::string name;
+    bool watched{};  ///< false: told as gone (`x`), kept for its name
+    std::vector<std::string> key_columns;
+    std::string keep = "window";
+    std::int64_t contract = 1;
+    std::int64_t generation{};
+    std::string generation_id;
+    stamp generation_at;
+    std::string reason;
+    std::string shape;  ///< shape_digest of the generation
+    watch_options options;
+    std::string problem;  ///< why it cannot be captured now; empty: it is
+    std::int64_t updated_ms{};
+};
+
+/// False: the file has no litefeed tables. Throws sqlite_error, or `errc::newer_format` as system_error.
+[[nodiscard]] bool is_installed(const connection& db);
+/// Creates the tables of format 1 with a new lineage.
+void install_format(const connection& db);
+/// Drops every trigger and table of litefeed's; false when there was none.
+[[nodiscard]] bool remove_format(const connection& db);
+/// Adds key columns to the log until it holds keys of `parts`.
+void widen_log(const connection& db, std::size_t parts);
+
+[[nodiscard]] meta read_meta(const connection& db);
+[[nodiscard]] std::vector<watched_table> read_tables(const connection& db);
+/// Inserts or replaces the row of `t.table_id` and moves the catalog's version.
+void write_table(const connection& db, const watched_table& t);
+
+/// Random hex digits from the system, for lineages and generations.
+[[nodiscard]] std::string random_hex(std::size_t digits);
+
+}  // namespace litefeed

@@ -1,0 +1,338 @@
+#include "core/keeper.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/capture.hpp"
+#include "core/feed.hpp"
+#include "core/format.hpp"
+#include "core/log.hpp"
+#include "core/open.hpp"
+#include "core/schema.hpp"
+#include "core/sql_text.hpp"
+#include "core/table.hpp"
+
+namespace litefeed {
+namespace {
+
+using verdict = capture_state::verdict;
+
+constexpr int patient_ms = 5000;  // a command that a person typed waits for the owner's transaction
+constexpr int serving_ms = 20;    // a server backs off instead, and tries again
+
+int unknown_collation(void*, int, const void*, int, const void*) {
+    return 0;
+}
+// Guards may name a collation that only the owner's program has. It is never computed with here, only explained.
+void accept_collation(void*, sqlite3* db, int encoding, const char* name) {
+    sqlite3_create_collation(db, name, encoding, nullptr, unknown_collation);
+}
+
+std::vector<std::string> key_names(const table_definition& t) {
+    std::vector<std::string> out;
+    for (const key_column& k : t.key) out.push_back(k.name);
+    return out;
+}
+
+std::string list(const std::vector<std::string>& names) {
+    std::string out;
+    for (const std::string& n : names) out += (out.empty() ? "" : ", ") + n;
+    return out;
+}
+
+// The table as it can be watched with these options, or why not.
+inspected_table watchable(const connection& db, const schema& at, const std::string& name, const watch_options& options) {
+    inspected_table out = inspect_table(db, at, name);
+    if (!out.definition || !options.replace_guards) return out;
+    try {
+        out.refused = guard_that_scans(db, *out.definition);
+    } catch (const sqlite_error& e) {
+        out.refused = std::string("a unique index of it cannot be computed here (") + e.what() + ")";
+    }
+    if (!out.refused.empty()) out.definition.reset();
+    return out;
+}
+
+}  // namespace
+
+struct keeper::impl {
+    explicit impl(connection opened) : db(std::move(opened)) {}
+
+    // Drops what an earlier, half removed installation left: a trigger without its log fails the owner's writes.
+    void install() {
+        if (is_installed(db)) return;
+        (void)remove_format(db);
+        install_format(db);
+        wrote = true;
+    }
+
+    void begin_generation(watched_table& t, const table_definition& now, reset_reason why) {
+        t.generation += 1;
+        t.generation_id = random_hex(16);
+        t.reason = to_word(why);
+        t.key_columns = key_names(now);
+        t.shape = shape_digest(now);
+        t.problem.clear();
+        t.generation_at = append_entry(db, t.table_id, 'g');
+        write_table(db, t);
+        wrote = true;
+    }
+
+    void capture_anew(watched_table& t, const table_definition& now, reset_reason why) {
+        widen_log(db, now.key.size());
+        create_capture(db, now, t.table_id, t.options);
+        begin_generation(t, now, why);
+    }
+
+    watched_table fresh(const std::string& name, const watch_options& options) const {
+        watched_table t;
+        t.table_id = db.integer("SELECT coalesce(max(table_id), 0) + 1 FROM main.litefeed_tables");
+        t.name = name;
+        t.watched = true;
+        t.options = options;
+        return t;
+    }
+
+    // Tells readers that the table is gone, and remembers why it is not captured.
+    void tell_gone(watched_table& t, const std::string& problem) {
+        if (t.problem == problem) return;
+        drop_capture(db, read_schema(db), t.table_id);
+        t.problem = problem;
+        append_entry(db, t.table_id, 'x');
+        write_table(db, t);
+        wrote = true;
+    }
+
+    void rename(watched_table& t, const capture_state& state, repair_report& report) {
+        drop_capture(db, read_schema(db), t.table_id);
+        append_entry(db, t.table_id, 'x');
+        t.watched = false;
+        write_table(db, t);
+        wrote = true;
+        report.dropped.push_back(t.name);
+        watched_table successor = fresh(state.now_called, t.options);
+        const inspected_table now = watchable(db, read_schema(db), state.now_called, t.options);
+        if (!now.definition) {
+            report.problems.push_back(state.now_called + ": " + now.refused);
+            return;
+        }
+        capture_anew(successor, *now.definition, reset_reason::enabled);
+        report.generations.emplace_back(successor.name, successor.reason);
+    }
+
+    [[nodiscard]] bool has_entry_after(std::int64_t table_id, stamp seen) const {
+        statement row = db.prepare("SELECT 1 FROM main.litefeed_log WHERE seq > ?1 AND table_id = ?2 LIMIT 1");
+        return row.bind(1, seen.n).bind(2, table_id).step();
+    }
+
+    void mend(watched_table& t, const capture_state& state, stamp seen, repair_report& report) {
+        if (state.what == verdict::gone) {
+            if (t.problem != state.why) report.dropped.push_back(t.name);
+            tell_gone(t, state.why);
+            return;
+        }
+        if (state.what == verdict::renamed) {
+            rename(t, state, report);
+            return;
+        }
+        const inspected_table now = watchable(db, read_schema(db), t.name, t.options);
+        if (!now.definition) {
+            report.problems.push_back(t.name + ": " + now.refused);
+            tell_gone(t, now.refused);
+            return;
+        }
+        if (state.what == verdict::guards_differ && !has_entry_after(t.table_id, seen)) {
+            create_capture(db, *now.definition, t.table_id, t.options);
+            wrote = true;
+            return;
+        }
+        capture_anew(t, *now.definition,
+                     state.what == verdict::reshaped ? reset_reason::schema_changed : reset_reason::triggers_restored);
+        report.generations.emplace_back(t.name, t.reason);
+    }
+
+    repair_report repair_all(stamp seen) {
+        repair_report report;
+        seen = std::max(seen, read_meta(db).seen_through);
+        for (watched_table& t : read_tables(db)) {
+            if (!t.watched) continue;
+            const capture_state state = judge_capture(db, read_schema(db), t);
+            if (state.what == verdict::whole && t.problem.empty()) continue;
+            mend(t, state, seen, report);
+        }
+        return report;
+    }
+
+    // Keeps what drift will be judged against.
+    void remember_schema() const {
+        const schema now = read_schema(db);
+        db.execute("DELETE FROM main.litefeed_schema");
+        statement row = db.prepare("INSERT INTO main.litefeed_schema(place, type, name, rootpage, sql) VALUES(?1, ?2, ?3, ?4, ?5)");
+        for (const schema_entry& e : now.entries) {
+            row.bind(1, e.place).bind_text(2, e.type).bind_text(3, e.name).bind(4, e.root_page).bind_text(5, e.sql).run();
+        }
+        statement meta_row = db.prepare("UPDATE main.litefeed_meta SET schema_version = ?1, seen_through = "
+                                        "(SELECT coalesce(max(seq), 0) FROM main.litefeed_log) WHERE id = 0");
+        meta_row.bind(1, now.version).run();
+    }
+
+    // Runs `work` in one BEGIN IMMEDIATE, and commits only if something was written.
+    template <class Work>
+    void write(Work&& work) {
+        wrote = false;
+        transaction t(db, transaction::kind::immediate);
+        work();
+        if (!wrote) return;
+        if (is_installed(db)) remember_schema();
+        t.commit();
+    }
+
+    template <class Work>
+    void write_or_explain(const std::string& what, Work&& work) {
+        try {
+            write(work);
+        } catch (const sqlite_error& e) {
+            if (e.code() == make_error_code(errc::busy)) {
+                throw cannot("cannot " + what + ": another program holds the database locked; nothing was changed, try again");
+            }
+            throw cannot("cannot " + what + ": " + e.what() + "; nothing was changed");
+        }
+    }
+
+    void watch_one(const std::string& wanted, const table_definition& now, const watch_options& options, watch_report& report) {
+        if (now.keyed_by_rowid) {
+            report.warnings.emplace_back(now.name, "it has no primary key that is NOT NULL, so its rowid is the key; "
+                                                   "VACUUM renumbers rowids, and its readers then start over");
+        }
+        for (watched_table& t : read_tables(db)) {
+            if (!t.watched || !same_name(t.name, wanted)) continue;
+            if (t.options == options) {
+                report.kept.push_back(t.name);
+                return;
+            }
+            // Other guards or another update trigger, put in place in this transaction: nothing is missed.
+            t.options = options;
+            create_capture(db, now, t.table_id, options);
+            write_table(db, t);
+            wrote = true;
+            report.kept.push_back(t.name);
+            return;
+        }
+        watched_table t = fresh(now.name, options);
+        capture_anew(t, now, reset_reason::enabled);
+        report.watched.push_back(t.name);
+    }
+
+    watch_report watch_all(const watch_options& options, bool plan_only) {
+        watch_report report;
+        const schema at = read_schema(db);
+        for (const std::string& name : owner_tables(db)) {
+            const inspected_table now = watchable(db, at, name, options);
+            if (!now.definition) {
+                report.refused.emplace_back(name, now.refused);
+            } else if (plan_only) {
+                report.watched.push_back(name);
+            } else {
+                watch_one(name, *now.definition, options, report);
+            }
+        }
+        return report;
+    }
+
+    void note_repairs(const repair_report& repairs, watch_report& report) const {
+        for (const auto& [table, reason] : repairs.generations) report.repaired.push_back(table);
+        for (const std::string& problem : repairs.problems) report.warnings.emplace_back("", problem);
+    }
+
+    connection db;
+    bool wrote = false;
+};
+
+keeper::keeper(std::unique_ptr<impl> i) : impl_(std::move(i)) {}
+keeper::keeper(keeper&&) noexcept = default;
+keeper& keeper::operator=(keeper&&) noexcept = default;
+keeper::~keeper() = default;
+
+keeper keeper::open(const std::string& path, bool serving) {
+    connection db = open_database(path, connection::access::read_write, serving ? serving_ms : patient_ms);
+    if (sqlite3_db_readonly(db.get(), "main") == 1) {
+        throw cannot("cannot write " + path + ": this user may only read it; run as its owner, or serve with --read-only");
+    }
+    if (serving) never_checkpoint(db);
+    sqlite3_collation_needed(db.get(), nullptr, accept_collation);
+    return keeper(std::make_unique<impl>(std::move(db)));
+}
+
+watch_report keeper::watch(const std::vector<std::string>& tables, const watch_options& options) {
+    watch_report report;
+    impl_->write_or_explain("watch " + list(tables), [&] {
+        impl_->install();
+        impl_->note_repairs(impl_->repair_all({}), report);
+        for (const std::string& name : tables) {
+            const inspected_table now = watchable(impl_->db, read_schema(impl_->db), name, options);
+            if (!now.definition) throw cannot("cannot watch " + name + ": " + now.refused);
+            impl_->watch_one(name, *now.definition, options, report);
+        }
+    });
+    return report;
+}
+
+watch_report keeper::watch_all(const watch_options& options) {
+    watch_report report;
+    impl_->write_or_explain("watch the tables", [&] {
+        impl_->install();
+        const repair_report repairs = impl_->repair_all({});
+        report = impl_->watch_all(options, false);
+        impl_->note_repairs(repairs, report);
+    });
+    return report;
+}
+
+watch_report keeper::plan_all() {
+    const transaction read(impl_->db, transaction::kind::deferred);
+    return impl_->watch_all({}, true);
+}
+
+void keeper::unwatch(const std::vector<std::string>& tables) {
+    impl_->write_or_explain("unwatch " + list(tables), [&] {
+        if (!is_installed(impl_->db)) throw cannot("nothing is watched in this file");
+        for (const std::string& name : tables) {
+            auto known = read_tables(impl_->db);
+            const auto found = std::find_if(known.begin(), known.end(),
+                                            [&](const watched_table& t) { return t.watched && same_name(t.name, name); });
+            if (found == known.end()) throw cannot("cannot unwatch " + name + ": it is not watched");
+            drop_capture(impl_->db, read_schema(impl_->db), found->table_id);
+            append_entry(impl_->db, found->table_id, 'x');
+            found->watched = false;
+            write_table(impl_->db, *found);
+            impl_->wrote = true;
+        }
+    });
+}
+
+std::vector<std::string> keeper::unwatch_all() {
+    std::vector<std::string> names;
+    impl_->write_or_explain("unwatch all tables", [&] {
+        if (is_installed(impl_->db)) {
+            for (const watched_table& t : read_tables(impl_->db)) {
+                if (t.watched) names.push_back(t.name);
+            }
+        }
+        impl_->wrote = remove_format(impl_->db);
+    });
+    return names;
+}
+
+result<repair_report> keeper::repair(stamp seen) {
+    try {
+        repair_report report;
+        impl_->write([&] {
+            if (is_installed(impl_->db)) report = impl_->repair_all(seen);
+        });
+        return report;
+    } catch (const sqlite_error& e) {
+        return e.code();
+    }
+}
+
+}  // namespace litefeed

@@ -1,0 +1,67 @@
+#include "core/log.hpp"
+
+#include <xxhash.h>
+
+#include "core/value.hpp"
+
+namespace litefeed {
+namespace {
+
+void put_u64(std::uint64_t n, std::string& to) {
+    for (int i = 0; i < 8; ++i) to += static_cast<char>((n >> (8 * i)) & 0xff);
+}
+
+}  // namespace
+
+std::uint32_t entry_digest(std::int64_t table_id, char op, std::int64_t at_ms, std::string_view encoded_key) {
+    std::string bytes;
+    bytes.reserve(17 + encoded_key.size());
+    put_u64(static_cast<std::uint64_t>(table_id), bytes);
+    bytes += op;
+    put_u64(static_cast<std::uint64_t>(at_ms), bytes);
+    bytes += encoded_key;
+    return static_cast<std::uint32_t>(XXH64(bytes.data(), bytes.size(), 0) >> 32);
+}
+
+log_reader::log_reader(const connection& db)
+    : key_width_(static_cast<int>(
+          db.integer("SELECT count(*) FROM pragma_table_info('litefeed_log', 'main') WHERE name GLOB 'key*'"))) {
+    const std::string key = log_key_columns(static_cast<std::size_t>(key_width_));
+    entry_ = db.prepare("SELECT table_id, op, at_ms, " + key + " FROM main.litefeed_log WHERE seq = ?1");
+    range_ = db.prepare("SELECT seq, table_id, op, " + key + " FROM main.litefeed_log WHERE seq > ?1 AND seq <= ?2 ORDER BY seq");
+}
+
+std::optional<log_reader::standing_entry> log_reader::entry(stamp at) {
+    entry_.reset();
+    entry_.bind(1, at.n);
+    if (!entry_.step()) return std::nullopt;
+    return standing_entry(entry_);
+}
+
+std::optional<std::uint32_t> log_reader::digest_at(stamp at) {
+    use row(entry_);
+    row->bind(1, at.n);
+    if (!row->step()) return std::nullopt;
+    std::string key;
+    encode_columns(entry_, 3, key_width_, key);
+    const std::string_view op = row->text(1);
+    return entry_digest(row->integer(0), op.empty() ? ' ' : op.front(), row->integer(2), key);
+}
+
+rest_cursor log_reader::cursor_at(stamp at, const meta& m) {
+    rest_cursor out{at, m.short_lineage(), 0};
+    if (at == m.floor) {
+        out.digest = m.floor_digest;
+    } else if (const auto digest = digest_at(at)) {
+        out.digest = *digest;
+    }
+    return out;
+}
+
+stamp append_entry(const connection& db, std::int64_t table_id, char op) {
+    statement row = db.prepare("INSERT INTO main.litefeed_log(table_id, op, at_ms) VALUES(?1, ?2, " + std::string(now_ms_sql) + ")");
+    row.bind(1, table_id).bind_text(2, std::string_view(&op, 1)).run();
+    return {sqlite3_last_insert_rowid(db.get())};
+}
+
+}  // namespace litefeed

@@ -1,0 +1,67 @@
+#include "core/snapshot.hpp"
+
+namespace litefeed {
+
+feed_view::feed_view(connection db, feed_options options) : db_(std::move(db)), options_(std::move(options)) {
+    schema_version_row_ = db_.prepare("PRAGMA main.schema_version");
+}
+
+// Everything that hangs on the schema: statements, definitions, whether there are tables of ours at all.
+void feed_view::load() {
+    catalog_ = {};
+    log_.reset();
+    state_row_ = {};
+    meta_ = {};
+    head_ = {};
+    if (!is_installed(db_)) return;
+    log_ = std::make_unique<log_reader>(db_);
+    state_row_ = db_.prepare(
+        "SELECT floor, floor_digest, catalog_version, (SELECT max(seq) FROM main.litefeed_log), lineage, installed_at_ms, format "
+        "FROM main.litefeed_meta WHERE id = 0");
+}
+
+void feed_view::read_state() {
+    use row(state_row_);
+    if (!row->step()) throw sqlite_error(SQLITE_CORRUPT, "litefeed_meta is empty");
+    meta_.floor = {row->integer(0)};
+    meta_.floor_digest = static_cast<std::uint32_t>(row->integer(1));
+    meta_.catalog_version = row->integer(2);
+    head_ = {std::max(row->integer(3), meta_.floor.n)};
+    if (row->text(4) != meta_.lineage) meta_.lineage = row->text(4);
+    meta_.installed_ms = row->integer(5);
+    meta_.format = row->integer(6);
+    if (head_ > stamp_max) throw sqlite_error(SQLITE_CORRUPT, "the log's newest stamp is beyond 2^53");
+}
+
+feed_view::snapshot::snapshot(feed_view& of) : view_(of), transaction_(of.db_, transaction::kind::deferred) {
+    std::int64_t version = 0;
+    {
+        use row(view_.schema_version_row_);
+        row->step();
+        version = row->integer(0);
+    }
+    const bool moved = version != view_.schema_version_;
+    if (moved) {
+        view_.schema_version_ = -1;  // until everything below has held
+        view_.load();
+    }
+    if (view_.log_ != nullptr) {
+        view_.read_state();
+        if (view_.meta_.format > format_number) throw boost::system::system_error(make_error_code(errc::newer_format));
+        if (moved || view_.meta_.catalog_version != view_.loaded_catalog_version_) {
+            view_.loaded_catalog_version_ = -1;
+            view_.catalog_ = catalog::load(view_.db_, view_.options_);
+            view_.loaded_catalog_version_ = view_.meta_.catalog_version;
+            reloaded_ = true;
+        }
+        if (!view_.catalog_.any_drift()) view_.verified_through_ = view_.head_;
+    }
+    view_.schema_version_ = version;
+}
+
+rest_cursor feed_view::snapshot::cursor_at(stamp at) const {
+    if (!installed()) return {};
+    return log().cursor_at(at, state());
+}
+
+}  // namespace litefeed

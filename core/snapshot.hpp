@@ -1,0 +1,61 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/catalog.hpp"
+#include "core/feed.hpp"
+#include "core/log.hpp"
+#include "core/sqlite.hpp"
+
+namespace litefeed {
+
+/// A connection's view of the feed across its read transactions: reads what moved, verifies it, and keeps the rest.
+class feed_view {
+public:
+    feed_view(connection db, feed_options options);
+
+    /// One read transaction. While it stands, head, floor, catalog and log belong together.
+    class snapshot {
+    public:
+        /// Throws sqlite_error; errc::drifted and errc::newer_format as boost::system::system_error.
+        explicit snapshot(feed_view& of);
+        [[nodiscard]] stamp head() const { return view_.head_; }
+        [[nodiscard]] const meta& state() const { return view_.meta_; }
+        [[nodiscard]] bool installed() const { return view_.log_ != nullptr; }
+        [[nodiscard]] catalog& tables() const { return view_.catalog_; }
+        [[nodiscard]] log_reader& log() const { return *view_.log_; }
+        [[nodiscard]] const connection& db() const { return view_.db_; }
+        [[nodiscard]] rest_cursor cursor_at(stamp at) const;
+        [[nodiscard]] std::int64_t schema_version() const { return view_.schema_version_; }
+        /// True when the catalog was read anew for this snapshot.
+        [[nodiscard]] bool reloaded() const { return reloaded_; }
+
+    private:
+        feed_view& view_;
+        transaction transaction_;
+        bool reloaded_ = false;
+    };
+
+    [[nodiscard]] const connection& db() const { return db_; }
+    [[nodiscard]] catalog& last_catalog() { return catalog_; }
+    [[nodiscard]] const feed_options& options() const { return options_; }
+    [[nodiscard]] stamp verified_through() const { return verified_through_; }
+
+private:
+    void load();
+    void read_state();
+
+    connection db_;
+    feed_options options_;
+    statement schema_version_row_, state_row_;
+    std::unique_ptr<log_reader> log_;  // none: no litefeed tables in the file
+    catalog catalog_;
+    meta meta_;
+    stamp head_, verified_through_;
+    std::int64_t schema_version_ = -1;
+    std::int64_t loaded_catalog_version_ = -1;
+};
+
+}  // namespace litefeed

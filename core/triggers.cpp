@@ -1,0 +1,290 @@
+#include "core/triggers.hpp"
+
+#include <algorithm>
+#include <functional>
+
+#include "core/sql_text.hpp"
+
+// Why each clause is as it is stands in core/DESIGN.md, "Capture by triggers"; the rules' numbers there are the tests'.
+namespace litefeed {
+namespace {
+
+// How a new value is written: NEW."u" in a trigger, ?1 in a probe that is only explained.
+using new_value = std::function<std::string(const std::string& column)>;
+
+std::string in_trigger(const std::string& column) {
+    return "NEW." + quote_identifier(column);
+}
+std::string in_probe(const std::string&) {
+    return "?1";
+}
+
+std::string guarded(const std::string& column) {
+    return "lf_row." + quote_identifier(column);
+}
+
+std::string join(const std::vector<std::string>& parts, std::string_view between) {
+    std::string out;
+    for (const std::string& part : parts) {
+        if (!out.empty()) out += between;
+        out += part;
+    }
+    return out;
+}
+
+// (a,b)=(c,d) rather than a=c AND b=d: its depth does not grow with the columns, which SQLITE_LIMIT_EXPR_DEPTH counts.
+std::string tuple(const std::vector<std::string>& parts) {
+    return parts.size() == 1 ? parts.front() : "(" + join(parts, ",") + ")";
+}
+
+class trigger_writer {
+public:
+    trigger_writer(const table_definition& table, std::int64_t table_id, new_value value)
+        : table_(table), table_id_(table_id), new_(std::move(value)) {}
+
+    std::string entry(std::string_view op, std::string_view row) const {
+        std::vector<std::string> key;
+        for (const key_column& k : table_.key) key.push_back(std::string(row) + "." + quote_identifier(k.name));
+        return std::to_string(table_id_) + ",'" + std::string(op) + "'," + std::string(now_ms_sql) + "," + join(key, ",");
+    }
+
+    std::string insert_entry(std::string_view op, std::string_view row) const {
+        return into_log() + " VALUES(" + entry(op, row) + "); ";
+    }
+
+    std::string into_log() const {
+        return "INSERT INTO litefeed_log(table_id,op,at_ms," + log_key_columns(table_.key.size()) + ")";
+    }
+
+    // By class and bytes, whatever the column's collation: 1 and 1.0, abc and ABC are different keys in the feed.
+    std::string key_unchanged() const {
+        std::vector<std::string> same;
+        for (const key_column& k : table_.key) {
+            const std::string name = quote_identifier(k.name);
+            if (is_rowid(k)) {
+                same.push_back("OLD." + name + " IS NEW." + name);
+            } else {
+                same.push_back("OLD." + name + " COLLATE BINARY IS NEW." + name + " AND typeof(OLD." + name +
+                               ")=typeof(NEW." + name + ")");
+            }
+        }
+        return join(same, " AND ");
+    }
+
+    bool is_rowid(const key_column& k) const { return table_.integer_key || (table_.keyed_by_rowid && &k == table_.key.data()); }
+
+    // The place of the row itself, compared by what makes it unique.
+    std::string row_is(std::string_view other) const {
+        const std::string rowid = rowid_name();
+        if (!rowid.empty()) return guarded(rowid) + " IS " + std::string(other) + "." + quote_identifier(rowid);
+        std::vector<std::string> left, right;
+        for (const key_column& k : table_.key) {
+            left.push_back(guarded(k.name));
+            right.push_back(std::string(other) + "." + quote_identifier(k.name) + " COLLATE " + k.collation);
+        }
+        return tuple(left) + "=" + tuple(right);
+    }
+
+    std::string rowid_name() const {
+        if (table_.without_rowid) return {};
+        return table_.integer_key ? table_.key.front().name : table_.rowid_alias;
+    }
+
+    // A NULL becomes the default under OR REPLACE, after BEFORE triggers ran.
+    std::string incoming(const std::string& column) const {
+        const column_definition* c = table_.column(column);
+        if (c == nullptr || !c->not_null || !c->default_sql) return new_(column);
+        return "ifnull(" + new_(column) + "," + *c->default_sql + ")";
+    }
+
+    std::string rowid_collides() const {
+        const std::string rowid = rowid_name();
+        return guarded(rowid) + "=" + new_(rowid);
+    }
+
+    std::string key_collides() const {
+        std::vector<std::string> left, right;
+        for (const key_column& k : table_.key) {
+            left.push_back(guarded(k.name));
+            right.push_back(incoming(k.name) + " COLLATE " + k.collation);
+        }
+        return tuple(left) + "=" + tuple(right);
+    }
+
+    std::string index_collides(const unique_index& index) const {
+        std::vector<std::string> left, right;
+        for (const index_member& m : index.members) {
+            const std::string collate = " COLLATE " + quote_identifier(m.collation);
+            if (!m.column.empty()) {
+                left.push_back(guarded(m.column));
+                right.push_back(incoming(m.column) + collate);
+            } else {
+                left.push_back("(" + m.expression + ")");
+                right.push_back(computed(index, m.expression) + collate);
+            }
+        }
+        std::string out = tuple(left) + "=" + tuple(right);
+        if (!index.predicate.empty()) out += " AND (" + index.predicate + ")";
+        return out;
+    }
+
+    // The expression over the incoming values; the plus takes its affinity away, so that the index can be used.
+    std::string computed(const unique_index& index, const std::string& expression) const {
+        std::vector<std::string> values;
+        for (const std::string& name : names_in(expression)) {
+            const column_definition* c = table_.column(name);
+            const std::string value = c == nullptr ? std::string() : incoming(c->name) + " AS " + quote_identifier(c->name);
+            if (c != nullptr && std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+        }
+        (void)index;
+        if (values.empty()) values.emplace_back("1");
+        return "+(SELECT " + expression + " FROM (SELECT " + join(values, ",") + "))";
+    }
+
+    // An index that can be dropped is looked for first: without it the probe would scan the table.
+    static std::string index_stands(const unique_index& index) {
+        const std::string name = quote_text(index.name);
+        return "(EXISTS(SELECT 1 FROM sqlite_master WHERE rowid=" + std::to_string(index.place) + " AND name=" + name +
+               " AND type='index') OR EXISTS(SELECT 1 FROM sqlite_master WHERE type='index' AND name=" + name + "))";
+    }
+
+    std::string probe(const std::string& where) const {
+        std::vector<std::string> key;
+        for (const key_column& k : table_.key) key.push_back(guarded(k.name));
+        return "SELECT " + join(key, ",") + " FROM " + quote_identifier(table_.name) + " AS lf_row WHERE " + where;
+    }
+
+    // What an INSERT can collide with, each with the condition under which it can: the rowid, the key, the indexes.
+    struct collision {
+        std::string stands;  // empty: always
+        std::string where;
+    };
+    std::vector<collision> collisions() const {
+        std::vector<collision> out;
+        if (!rowid_name().empty()) out.push_back({{}, rowid_collides()});
+        if (!table_.integer_key && !table_.keyed_by_rowid) out.push_back({{}, key_collides()});
+        for (const unique_index& index : table_.unique_indexes) {
+            out.push_back({index.droppable ? index_stands(index) : std::string(), index_collides(index)});
+        }
+        return out;
+    }
+
+    const table_definition& table_;
+    std::int64_t table_id_;
+    new_value new_;
+};
+
+bool any_droppable(const table_definition& table) {
+    return std::any_of(table.unique_indexes.begin(), table.unique_indexes.end(), [](const auto& i) { return i.droppable; });
+}
+
+std::string update_of(const std::vector<std::string>& columns) {
+    std::vector<std::string> names;
+    for (const std::string& c : columns) names.push_back(quote_identifier(c));
+    return "BEFORE UPDATE OF " + join(names, ",") + " ON ";
+}
+
+// One arm per collision, each leaving out what an arm before it found, so that a row is touched once.
+std::string insert_guard_body(const trigger_writer& w) {
+    const auto collisions = w.collisions();
+    std::string select;
+    std::string before;
+    for (const auto& c : collisions) {
+        std::string where = c.stands.empty() ? c.where : c.stands + " AND " + c.where;
+        where += before;
+        if (!select.empty()) select += " UNION ALL ";
+        select += "SELECT " + w.entry("t", "lf_row") + " FROM " + quote_identifier(w.table_.name) + " AS lf_row WHERE " + where;
+        before += " AND (" + c.where + (c.stands.empty() ? "" : " AND " + c.stands) + ") IS NOT 1";
+    }
+    return w.into_log() + " " + select + "; ";
+}
+
+std::string update_guard_body(const trigger_writer& w, const std::string& where) {
+    return w.into_log() + " SELECT " + w.entry("t", "lf_row") + " FROM " + quote_identifier(w.table_.name) +
+           " AS lf_row WHERE " + where + " AND (" + w.row_is("OLD") + ") IS NOT 1; ";
+}
+
+std::string any_column_changed(const table_definition& table) {
+    std::vector<std::string> changed;
+    for (const column_definition& c : table.columns) {
+        if (c.generated) continue;
+        const std::string name = quote_identifier(c.name);
+        changed.push_back("OLD." + name + " COLLATE BINARY IS NOT NEW." + name + " OR typeof(OLD." + name + ")<>typeof(NEW." +
+                          name + ")");
+    }
+    return "(" + join(changed, " OR ") + ")";
+}
+
+}  // namespace
+
+std::string log_key_columns(std::size_t parts) {
+    std::string out = "key";
+    for (std::size_t i = 2; i <= parts; ++i) out += ",key" + std::to_string(i);
+    return out;
+}
+
+std::string trigger_prefix(std::int64_t table_id) {
+    return "litefeed_" + std::to_string(table_id) + "_";
+}
+
+std::vector<trigger> capture_triggers(const table_definition& table, std::int64_t table_id, const watch_options& options) {
+    const trigger_writer w(table, table_id, in_trigger);
+    const std::string on = quote_identifier(table.name) + " ";
+    std::vector<trigger> out;
+    const auto add = [&](const std::string& suffix, const std::string& event, const std::string& when, const std::string& body) {
+        const std::string name = trigger_prefix(table_id) + suffix;
+        out.push_back({name, "CREATE TRIGGER " + quote_identifier(name) + " " + event + on +
+                                 (when.empty() ? "" : "WHEN " + when + " ") + "BEGIN " + body + "END"});
+    };
+    const std::string same_key = w.key_unchanged();
+    add("insert", "AFTER INSERT ON ", "", w.insert_entry("i", "NEW"));
+    add("update", "AFTER UPDATE ON ", options.skip_unchanged ? same_key + " AND " + any_column_changed(table) : same_key,
+        w.insert_entry("u", "NEW"));
+    add("update_key", "AFTER UPDATE ON ", "NOT(" + same_key + ")", w.insert_entry("d", "OLD") + w.insert_entry("i", "NEW"));
+    add("delete", "AFTER DELETE ON ", "", w.insert_entry("d", "OLD"));
+    if (!options.replace_guards) return out;
+
+    // The name answers the one complaint that a guard can cause: DROP COLUMN after DROP INDEX (core/DESIGN.md).
+    add(any_droppable(table) ? "guard_insert_safe_to_drop" : "guard_insert", "BEFORE INSERT ON ", "", insert_guard_body(w));
+    if (const std::string rowid = w.rowid_name(); !rowid.empty()) {
+        const std::string name = quote_identifier(rowid);
+        // Not UPDATE OF: that does not fire for SET rowid=.
+        add("guard_rowid", "BEFORE UPDATE ON ", "NEW." + name + " IS NOT OLD." + name, update_guard_body(w, w.rowid_collides()));
+    }
+    if (!table.integer_key && !table.keyed_by_rowid) {
+        std::vector<std::string> columns;
+        for (const key_column& k : table.key) columns.push_back(k.name);
+        add("guard_key", update_of(columns), "", update_guard_body(w, w.key_collides()));
+    }
+    int number = 0;
+    for (const unique_index& index : table.unique_indexes) {
+        ++number;
+        if (index.depends_on.empty()) continue;  // an index over constants cannot be entered by an update
+        add("guard_" + std::to_string(number) + (index.droppable ? "_safe_to_drop" : ""), update_of(index.depends_on),
+            index.droppable ? trigger_writer::index_stands(index) : "", update_guard_body(w, w.index_collides(index)));
+    }
+    return out;
+}
+
+std::vector<std::string> guard_probes(const table_definition& table) {
+    const trigger_writer w(table, 0, in_probe);
+    std::vector<std::string> out;
+    for (const auto& c : w.collisions()) out.push_back(w.probe(c.where));
+    return out;
+}
+
+bool same_trigger(std::string_view a, std::string_view b) {
+    constexpr std::string_view place = "sqlite_master WHERE rowid=";
+    while (true) {
+        const auto in_a = a.find(place);
+        const auto in_b = b.find(place);
+        if (a.substr(0, in_a) != b.substr(0, in_b)) return false;
+        if (in_a == std::string_view::npos || in_b == std::string_view::npos) return in_a == in_b;
+        a.remove_prefix(in_a + place.size());
+        b.remove_prefix(in_b + place.size());
+        a.remove_prefix(std::min(a.find_first_not_of("0123456789"), a.size()));
+        b.remove_prefix(std::min(b.find_first_not_of("0123456789"), b.size()));
+    }
+}
+
+}  // namespace litefeed
