@@ -16,11 +16,11 @@ response full_stream() {
 
 }  // namespace
 
-task<reply> answer_events(loop* of, const request* asked, target at) {
+task<reply> answer_events(loop* of, const request* asked, target at, bool surplus) {
     auto read = read_events(*asked, at);
     if (!read) co_return to_response(read.error());
     events_request want = std::move(*read);
-    if (of->full()) co_return full_stream();
+    if (surplus) co_return full_stream();
     // Only what no waiting cures ends the stream before it begins; a busy or absent file holds it.
     auto& own = of->reading().own();
     if (!want.want.tables.empty()) {

@@ -69,7 +69,7 @@ response alive(const target& t) {
 
 }  // namespace
 
-task<reply> answer_request(loop* of, const request* asked, int socket) {
+task<reply> answer_request(loop* of, const request* asked, int socket, bool surplus) {
     auto read = parse_target(asked->target);
     const target nothing;
     if (auto refused = check_request(*asked, read ? *read : nothing, of->options().allow_hosts)) {
@@ -90,7 +90,7 @@ task<reply> answer_request(loop* of, const request* asked, int socket) {
         co_return no_body();
     }
     if (asked->method == method::options) co_return options_answer();
-    if (of->full() && what != resource::events && what != resource::healthz) {
+    if (surplus && what != resource::events && what != resource::healthz) {
         response out = to_response({.kind = problem_kind::full,
                                     .detail = "Too many connections are open.",
                                     .retry_after = std::chrono::seconds(5)});
@@ -104,7 +104,7 @@ task<reply> answer_request(loop* of, const request* asked, int socket) {
         case resource::healthz:
             co_return alive(at);
         case resource::events: {
-            reply out = co_await answer_events(of, asked, std::move(at));
+            reply out = co_await answer_events(of, asked, std::move(at), surplus);
             co_return out;
         }
         default:

@@ -13,7 +13,8 @@ namespace litefeed::server {
 using reply = std::variant<response, events_request>;
 
 /// Answers one request. `asked` and `of` outlive the task; `socket` is only looked at while a long poll waits.
-task<reply> answer_request(loop* of, const request* asked, int socket);
+/// `surplus`: the connection is one too many and is told so.
+task<reply> answer_request(loop* of, const request* asked, int socket, bool surplus);
 
 /// The header of a stream, up to, not including, its empty line.
 [[nodiscard]] std::string stream_head(const request&, loop&, bool chunked);

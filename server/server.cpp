@@ -38,7 +38,7 @@ server::server(server_options options, std::optional<keeper> writer,
                                                                : descriptors / 2;
     spdlog::info("{} descriptors, so at most {} connections", descriptors, usable);
 
-    feed_options reading{.columns = options_.columns, .read_only = !writer};
+    feed_options reading{.columns = options_.columns, .read_only = !writer, .serving = true};
     auto pooled = reading;
     pooled.busy_timeout = pool_busy_timeout;
     pool_ = std::make_unique<read_pool>(options_.database, pooled, pool_threads);

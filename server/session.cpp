@@ -45,6 +45,7 @@ session::session(loop& of, tcp_socket socket) : loop_(of), socket_(std::move(soc
     error_code ignored;
     socket_.non_blocking(true, ignored);
     count(loop_.stats().connections);
+    surplus_ = loop_.full();
     loop_.enter(*this);
     enter(phase::first_header, header_deadline);
 }
@@ -120,7 +121,7 @@ task<bool> session::serve(request asked) {
     last_ = std::move(asked);
     count(loop_.stats().requests);
     if (loop_.stopping()) last_.keep_alive = false;
-    reply answered = co_await answer_request(&loop_, &last_, socket_.native_handle());
+    reply answered = co_await answer_request(&loop_, &last_, socket_.native_handle(), surplus_);
     if (auto* stream = std::get_if<events_request>(&answered)) {
         const bool chunked = last_.version >= 11;
         auto head = stream_head(last_, loop_, chunked);

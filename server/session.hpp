@@ -44,6 +44,7 @@ class session final : public live_session {
     steady::time_point deadline_;
     bool expired_ = false;
     bool handed_on_ = false;
+    bool surplus_ = false;  ///< came when the loop was full
 };
 
 }  // namespace litefeed::server

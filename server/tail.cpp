@@ -32,7 +32,7 @@ bool write_out(std::string_view text) {
 int run_tail(const std::string& database, question ask) {
     const stop_signals signals;
     ::signal(SIGPIPE, SIG_IGN);
-    source from(database, {.read_only = true});
+    source from(database, {.read_only = true, .serving = true});
     bool ask_now = true;
     for (;;) {
         if (!ask_now) {
