@@ -78,7 +78,7 @@ def test_B21_blob_keys_and_blobs_never_fail_a_write(database, server):
     replica = Replica().catch_up(feed)
     db.run("INSERT INTO p VALUES(2, x'00ff')", "INSERT INTO k VALUES(randomblob(16), 1)", "INSERT INTO k VALUES(x'00ff', 2)",
            "INSERT INTO n VALUES(randomblob(16), 1)", "INSERT INTO n VALUES(x'', 2)",
-           "UPDATE k SET id=id||x'01' WHERE v=2")
+           "UPDATE k SET id=CAST(id||x'01' AS BLOB) WHERE v=2")
     answer = feed.changes(since=replica.cursor)
     assert {"blob_hex": "00ff01"} in [c["key"].get("id") for c in answer["changes"]]
     replica.apply(answer)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import sqlite3
+from contextlib import closing
 
 import pytest
 from harness.reading import raise_floor, told
@@ -125,9 +126,18 @@ def test_above_the_head_and_in_another_history(notes):
         assert answer["cursor"] == at[-1]
 
 
-def backed_up(db, path):
-    with sqlite3.connect(db.path) as a, sqlite3.connect(path) as b:
+def copy(source, target):
+    """By SQLite's backup, as `.backup` and `.restore` do."""
+    with closing(sqlite3.connect(source, timeout=10)) as a, closing(sqlite3.connect(target, timeout=10)) as b:
         a.backup(b)
+
+
+def replace_file(db, path):
+    """Another file under the same name, while it is being served; what its journal held is gone with it."""
+    os.replace(path, db.path)
+    for suffix in ("-wal", "-shm"):
+        if os.path.exists(f"{db.path}{suffix}"):
+            os.remove(f"{db.path}{suffix}")
 
 
 @pytest.fixture
@@ -135,28 +145,21 @@ def restored(notes, tmp_path):
     """A feed whose file goes back: (database, feed, replica at the newest, restore)."""
     db, feed = notes
     fill(db, feed, 3)
-    backed_up(db, tmp_path / "backup.db")
+    copy(db.path, tmp_path / "backup.db")
     fill(db, feed, 3)
     replica = Replica().catch_up(feed)
 
-    def stopped():
-        feed.stop()
-        for suffix in ("-wal", "-shm"):
-            if os.path.exists(f"{db.path}{suffix}"):
-                os.remove(f"{db.path}{suffix}")
-        shutil.copy(tmp_path / "backup.db", db.path)
-        feed.start()
-
     def replaced():
         shutil.copy(tmp_path / "backup.db", tmp_path / "new.db")
-        os.replace(tmp_path / "new.db", db.path)
-        for suffix in ("-wal", "-shm"):
-            if os.path.exists(f"{db.path}{suffix}"):
-                os.remove(f"{db.path}{suffix}")
+        replace_file(db, tmp_path / "new.db")
+
+    def stopped():
+        feed.stop()
+        replaced()
+        feed.start()
 
     def in_place():
-        with sqlite3.connect(tmp_path / "backup.db") as a, sqlite3.connect(db.path, timeout=10) as b:
-            a.backup(b)
+        copy(tmp_path / "backup.db", db.path)
 
     return db, feed, replica, {"stopped": stopped, "replaced": replaced, "in place": in_place}
 
@@ -197,14 +200,11 @@ def test_B41_a_stream_is_told_of_a_live_restore(how, restored):
         replica.follow(stream, 10).assert_equals(db, "notes")
 
 
-def test_a_file_without_our_tables_in_its_place_is_a_reset_or_unavailable(notes, database, tmp_path):
+def test_a_file_without_our_tables_in_its_place_is_a_reset_or_unavailable(notes, database):
     db, feed = notes
     fill(db, feed, 2)
     before = feed.cursor()
     other = database(name="other.db", journal="delete")
-    os.replace(other.path, db.path)
-    for suffix in ("-wal", "-shm"):
-        if os.path.exists(f"{db.path}{suffix}"):
-            os.remove(f"{db.path}{suffix}")
+    replace_file(db, other.path)
     answer = feed.get_changes(since=before)
     assert answer.status in (404, 503) or "reset" in answer.json() or feed.get("/readyz").status == 503, answer

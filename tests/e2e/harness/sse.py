@@ -1,9 +1,13 @@
 """Server-Sent Events as the HTML standard reads them (section "Interpreting an event stream"), over a raw socket."""
 
 import codecs
+import re
 import time
 
 from . import http_wire, strict_json
+
+
+LINE_END = re.compile("\r\n|\r|\n")
 
 
 class Event:
@@ -29,8 +33,8 @@ class Parser:
         self.blocks_without_data = 0
         self._decoder = codecs.getincrementaldecoder("utf-8")("strict")
         self._text = ""
+        self._seen = 0
         self._first = True
-        self._skip_lf = False
         self._clear()
 
     def _clear(self):
@@ -42,19 +46,17 @@ class Parser:
             self._first = False
             text = text.removeprefix("\ufeff")
         events = []
-        for character in text:
-            if self._skip_lf:
-                self._skip_lf = False
-                if character == "\n":
-                    continue
-            if character in "\r\n":
-                self._skip_lf = character == "\r"
-                line, self._text = self._text, ""
-                event = self._line(line)
-                if event:
-                    events.append(event)
-            else:
-                self._text += character
+        self._text += text
+        # A line end at the very end may be the first half of CR LF: it waits for what follows.
+        while found := LINE_END.search(self._text, self._seen):
+            if found[0] == "\r" and found.end() == len(self._text):
+                self._seen = found.start()
+                return events
+            line, self._text, self._seen = self._text[:found.start()], self._text[found.end():], 0
+            event = self._line(line)
+            if event:
+                events.append(event)
+        self._seen = len(self._text)
         return events
 
     def _line(self, line):
