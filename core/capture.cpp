@@ -84,7 +84,7 @@ capture_state table_is_missing(const schema& at, const watched_table& table) {
 
 }  // namespace
 
-capture_state judge_capture(const connection& db, const schema& at, const watched_table& table) {
+capture_state judge_capture(const connection& db, const schema& at, const watched_table& table, bool unexplained) {
     if (at.find("table", table.name) == nullptr) return table_is_missing(at, table);
     capture_state out;
     inspected_table seen = inspect_table(db, at, table.name);
@@ -94,12 +94,15 @@ capture_state judge_capture(const connection& db, const schema& at, const watche
         return out;
     }
     const difference differs = compare(at, table, *seen.definition);
-    if (shape_digest(*seen.definition) != table.shape) {
-        out.what = verdict::reshaped;
-        out.why = "its columns changed";
-    } else if (differs.entries) {
+    if (differs.entries) {
         out.what = verdict::broken;
         out.why = differs.first;
+    } else if (shape_digest(*seen.definition) != table.shape) {
+        out.what = verdict::reshaped;
+        out.why = "its columns changed";
+    } else if (unexplained && seen.definition->keyed_by_rowid) {
+        out.what = verdict::broken;
+        out.why = "a VACUUM may have renumbered its rowids";
     } else if (differs.guards) {
         out.what = verdict::guards_differ;
         out.why = differs.first;

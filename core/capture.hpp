@@ -27,8 +27,9 @@ struct capture_state {
     std::optional<table_definition> definition;  ///< of the table as it is now
 };
 
-/// Compares the capture of one watched table with what its definition asks for.
-[[nodiscard]] capture_state judge_capture(const connection& db, const schema& at, const watched_table& table);
+/// Compares the capture of one watched table with what its definition asks for. `unexplained`: schema_version moved
+/// further than what can be seen (schema_drift.hpp), so that a VACUUM may have renumbered rowids.
+[[nodiscard]] capture_state judge_capture(const connection& db, const schema& at, const watched_table& table, bool unexplained);
 
 /// Drops whatever triggers of `table_id` stand, and creates those of `table`. In the caller's write transaction.
 void create_capture(const connection& db, const table_definition& table, std::int64_t table_id, const watch_options& options);

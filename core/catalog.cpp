@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/schema.hpp"
+#include "core/schema_drift.hpp"
 #include "core/sql_text.hpp"
 
 namespace litefeed {
@@ -38,6 +39,13 @@ bool settled(const watched_table& row, const capture_state& state) {
     return !row.problem.empty() && (state.what == verdict::gone || state.what == verdict::unwatchable);
 }
 
+// Against the newer of two sights: this reader's own, or the keeper's.
+bool unexplained_since(const connection& db, const schema& at, const std::optional<schema>& before) {
+    const schema verified = read_verified_schema(db);
+    if (verified.version == at.version) return false;
+    return moved_unexplained(before && before->version > verified.version ? *before : verified, at);
+}
+
 [[noreturn]] void drifted() {
     throw boost::system::system_error(make_error_code(errc::drifted));
 }
@@ -63,17 +71,18 @@ std::vector<const column_definition*> visible_columns(const table_definition& ta
     return out;
 }
 
-catalog catalog::load(const connection& db, const feed_options& options) {
+catalog catalog::load(const connection& db, const feed_options& options, const schema& at, const std::optional<schema>& before) {
     catalog out;
-    const schema at = read_schema(db);
+    const bool unexplained = unexplained_since(db, at, before);
     for (watched_table& row : read_tables(db)) {
         auto t = std::make_unique<catalog_table>();
         t->row = std::move(row);
         if (t->row.watched) {
-            capture_state state = judge_capture(db, at, t->row);
+            capture_state state = judge_capture(db, at, t->row, unexplained);
             const bool whole = state.what == verdict::whole && t->row.problem.empty();
             if (!whole && !settled(t->row, state)) {
                 if (!options.read_only) drifted();
+                // Nobody will begin a generation for it: every answer starts it over.
                 t->drifted = state.what == verdict::reshaped ? reset_reason::schema_changed : reset_reason::triggers_restored;
                 t->problem = state.why.empty() ? "its capture was off and was not begun again" : state.why;
             }

@@ -31,7 +31,8 @@ class catalog {
 public:
     /// Reads and verifies everything in the current transaction. Throws errc::drifted (as system_error) when a capture
     /// does not stand and `options.read_only` is off.
-    static catalog load(const connection& db, const feed_options& options);
+    /// `before` is the schema at the caller's last load, if any: it tells more than what the keeper last verified.
+    static catalog load(const connection& db, const feed_options& options, const schema& at, const std::optional<schema>& before);
 
     /// The tables of a selection, in order of id. Every one that bears a name, so a table that was renamed away and its
     /// successor. Errors: errc::unknown_table.

@@ -71,7 +71,7 @@ struct feed::impl {
     // What came since the last look, table by table.
     sight look() {
         feed_view::snapshot now(view);
-        sight out{now.head(), false};
+        sight out{now.head(), false, now.unrecorded()};
         const bool other_history = looked && (now.state().lineage != lineage || now.head() < head);
         out.ask_again = other_history || (looked && now.reloaded() && view.options().read_only);
         if (!looked || other_history) {

@@ -140,6 +140,9 @@ struct sight {
     /// Every reader should ask again although no stamp need have moved: the history is another one, or (read-only) the
     /// capture was found broken or well again. A false alarm costs one read.
     bool ask_again = false;
+    /// The owner changed the schema and capture stands: have the keeper `repair` all the same, at its leisure, so that
+    /// the next change is judged against this sight.
+    bool unrecorded = false;
 };
 
 /// Which columns leave the house. A key column cannot be hidden.

@@ -23,7 +23,7 @@ CREATE TABLE litefeed_tables(
   table_id INTEGER PRIMARY KEY, name TEXT, watched INTEGER, key_columns TEXT, keep TEXT, retention_s INTEGER,
   contract INTEGER, generation INTEGER, generation_id TEXT, generation_seq INTEGER, reason TEXT, shape TEXT,
   replace_guards INTEGER, skip_unchanged INTEGER, suspended INTEGER, problem TEXT, updated_at_ms INTEGER);
-CREATE TABLE litefeed_schema(place INTEGER PRIMARY KEY, type TEXT, name TEXT, rootpage INTEGER, sql TEXT);
+CREATE TABLE litefeed_schema(place INTEGER PRIMARY KEY, type TEXT, name TEXT, tbl_name TEXT, rootpage INTEGER, sql TEXT);
 CREATE TABLE litefeed_marks(seq INTEGER PRIMARY KEY, digest INTEGER);
 CREATE TABLE litefeed_contracts(version INTEGER PRIMARY KEY, tables_json TEXT, updated_at_ms INTEGER);
 CREATE TABLE litefeed_consumers(name TEXT PRIMARY KEY NOT NULL, seq INTEGER, updated_at_ms INTEGER);

@@ -9,6 +9,7 @@
 #include "core/log.hpp"
 #include "core/open.hpp"
 #include "core/schema.hpp"
+#include "core/schema_drift.hpp"
 #include "core/sql_text.hpp"
 #include "core/table.hpp"
 
@@ -154,9 +155,14 @@ struct keeper::impl {
     repair_report repair_all(stamp seen) {
         repair_report report;
         seen = std::max(seen, read_meta(db).seen_through);
+        const schema verified = read_verified_schema(db);
+        const schema at = read_schema(db);
+        if (at.version == verified.version) return report;
+        wrote = true;  // the sight itself is worth keeping: what comes later is judged against it
+        const bool unexplained = moved_unexplained(verified, at);
         for (watched_table& t : read_tables(db)) {
             if (!t.watched) continue;
-            const capture_state state = judge_capture(db, read_schema(db), t);
+            const capture_state state = judge_capture(db, read_schema(db), t, unexplained);
             if (state.what == verdict::whole && t.problem.empty()) continue;
             mend(t, state, seen, report);
         }
@@ -167,9 +173,11 @@ struct keeper::impl {
     void remember_schema() const {
         const schema now = read_schema(db);
         db.execute("DELETE FROM main.litefeed_schema");
-        statement row = db.prepare("INSERT INTO main.litefeed_schema(place, type, name, rootpage, sql) VALUES(?1, ?2, ?3, ?4, ?5)");
+        statement row = db.prepare(
+            "INSERT INTO main.litefeed_schema(place, type, name, tbl_name, rootpage, sql) VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
         for (const schema_entry& e : now.entries) {
-            row.bind(1, e.place).bind_text(2, e.type).bind_text(3, e.name).bind(4, e.root_page).bind_text(5, e.sql).run();
+            row.bind(1, e.place).bind_text(2, e.type).bind_text(3, e.name).bind_text(4, e.table);
+            row.bind(5, e.root_page).bind_text(6, e.sql).run();
         }
         statement meta_row = db.prepare("UPDATE main.litefeed_meta SET schema_version = ?1, seen_through = "
                                         "(SELECT coalesce(max(seq), 0) FROM main.litefeed_log) WHERE id = 0");

@@ -44,6 +44,26 @@ void trim_partial_character(std::string& text) {
     if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xc0) text.pop_back();
 }
 
+std::string_view bytes_of(const value& v) {
+    if (const auto* t = std::get_if<std::string>(&v)) return *t;
+    if (const auto* b = std::get_if<blob_bytes>(&v)) return b->bytes;
+    return {};
+}
+
+// Whether a row can still be the one whose key was cut to `prefix`, or one before it, in any of SQLite's own collations
+// (so letters' case is not looked at, nor trailing blanks): rows that share the prefix stand together.
+bool shares_prefix(const statement& row, int first_column, const row_key& prefix) {
+    for (std::size_t i = 0; i < prefix.size(); ++i) {
+        const value v = column_value(row, first_column + static_cast<int>(i));
+        if (v.index() != prefix[i].index()) return false;
+        std::string_view wanted = bytes_of(prefix[i]);
+        while (!wanted.empty() && wanted.back() == ' ') wanted.remove_suffix(1);
+        if (!same_name(bytes_of(v).substr(0, wanted.size()), wanted)) return false;
+        if (wanted.empty() && bytes_of(prefix[i]).empty() && v != prefix[i]) return false;
+    }
+    return true;
+}
+
 [[noreturn]] void malformed() {
     throw boost::system::system_error(make_error_code(errc::malformed_cursor));
 }
@@ -156,9 +176,9 @@ void row_reader::scan(const place& from, const std::function<bool(const statemen
         // Look for the very row behind which to go on; without it, begin again at the prefix.
         bool found = false;
         while (standing && !found) {
+            if (!shares_prefix(rows, key_column_index, key)) break;
             std::string encoded;
             encode_columns(rows, key_column_index, static_cast<int>(key_.size()), encoded);
-            if (std::string_view(encoded).substr(0, from.last_key.size()) != from.last_key) break;
             found = XXH64(encoded.data(), encoded.size(), 0) == from.hash;
             standing = rows.step();
         }

@@ -82,7 +82,7 @@ private:
     std::optional<page_cursor> reset_all(reset_reason why) {
         std::vector<std::string> names;
         for (const catalog_table* t : selected_) {
-            if (t->live()) names.push_back(t->row.name);
+            if (t->live() || t->drifted) names.push_back(t->row.name);
         }
         out_.reset = reset{why, std::move(names), now_.state().floor};
         if (!question_.snapshot) return at_rest(here_);
@@ -119,7 +119,7 @@ private:
 
     void find_starting_over(stamp base) {
         for (catalog_table* t : selected_) {
-            if (t->live() && (t->row.generation_at > base || t->drifted)) starting_over_.push_back(t);
+            if (t->drifted || (t->live() && t->row.generation_at > base)) starting_over_.push_back(t);
         }
     }
 
@@ -150,7 +150,7 @@ private:
             const auto& tables = place_.base ? starting_over_ : selected_;
             for (catalog_table* t : tables) {
                 auto& at = std::get<reading_place>(place_.phase);
-                if (!t->live() || t->row.table_id < at.table_id) continue;
+                if ((!t->live() && !t->drifted) || t->row.table_id < at.table_id) continue;
                 if (t->row.table_id != at.table_id) at = reading_place{t->row.table_id, false, {}, false, 0};
                 if (!read_table(*t)) return stop_here();
             }
@@ -176,6 +176,7 @@ private:
             out_.changes.changes.push_back({name, change_op::truncate, t.row.generation_at, {}, {}, 0});
         }
         at.begun = true;
+        if (!t.live()) return true;  // gone: the truncate was all
         bool complete = true;
         row_reader::place last;
         bool moved = false;

@@ -16,7 +16,7 @@ void feed_view::load() {
     if (!is_installed(db_)) return;
     log_ = std::make_unique<log_reader>(db_);
     state_row_ = db_.prepare(
-        "SELECT floor, floor_digest, catalog_version, (SELECT max(seq) FROM main.litefeed_log), lineage, installed_at_ms, format "
+        "SELECT floor, floor_digest, catalog_version, (SELECT max(seq) FROM main.litefeed_log), lineage, installed_at_ms, format, schema_version "
         "FROM main.litefeed_meta WHERE id = 0");
 }
 
@@ -30,6 +30,7 @@ void feed_view::read_state() {
     if (row->text(4) != meta_.lineage) meta_.lineage = row->text(4);
     meta_.installed_ms = row->integer(5);
     meta_.format = row->integer(6);
+    recorded_version_ = row->integer(7);
     if (head_ > stamp_max) throw sqlite_error(SQLITE_CORRUPT, "the log's newest stamp is beyond 2^53");
 }
 
@@ -50,7 +51,9 @@ feed_view::snapshot::snapshot(feed_view& of) : view_(of), transaction_(of.db_, t
         if (view_.meta_.format > format_number) throw boost::system::system_error(make_error_code(errc::newer_format));
         if (moved || view_.meta_.catalog_version != view_.loaded_catalog_version_) {
             view_.loaded_catalog_version_ = -1;
-            view_.catalog_ = catalog::load(view_.db_, view_.options_);
+            schema at = read_schema(view_.db_);
+            view_.catalog_ = catalog::load(view_.db_, view_.options_, at, view_.loaded_schema_);
+            view_.loaded_schema_ = std::move(at);
             view_.loaded_catalog_version_ = view_.meta_.catalog_version;
             reloaded_ = true;
         }

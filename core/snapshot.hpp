@@ -29,6 +29,8 @@ public:
         [[nodiscard]] const connection& db() const { return view_.db_; }
         [[nodiscard]] rest_cursor cursor_at(stamp at) const;
         [[nodiscard]] std::int64_t schema_version() const { return view_.schema_version_; }
+        /// True when the owner changed the schema since the keeper last wrote down what it saw.
+        [[nodiscard]] bool unrecorded() const { return installed() && view_.recorded_version_ != view_.schema_version_; }
         /// True when the catalog was read anew for this snapshot.
         [[nodiscard]] bool reloaded() const { return reloaded_; }
 
@@ -52,6 +54,8 @@ private:
     statement schema_version_row_, state_row_;
     std::unique_ptr<log_reader> log_;  // none: no litefeed tables in the file
     catalog catalog_;
+    std::optional<schema> loaded_schema_;  // of the last load that held
+    std::int64_t recorded_version_ = -1;   // the schema_version that the keeper last verified
     meta meta_;
     stamp head_, verified_through_;
     std::int64_t schema_version_ = -1;

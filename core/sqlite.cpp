@@ -99,7 +99,6 @@ connection::connection(const std::string& path, access how, int busy_timeout_ms)
     handle_.reset(raw);
     check(raw, code);
     sqlite3_busy_timeout(raw, busy_timeout_ms);
-    sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
     sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
 }
 

@@ -37,6 +37,21 @@ std::string tuple(const std::vector<std::string>& parts) {
     return parts.size() == 1 ? parts.front() : "(" + join(parts, ",") + ")";
 }
 
+std::string each(const std::vector<std::string>& names, std::string_view before, std::string_view after) {
+    std::vector<std::string> out;
+    for (const std::string& name : names) out.push_back(std::string(before) + name + std::string(after));
+    return tuple(out);
+}
+
+// OLD and NEW of these columns, by their bytes.
+std::string compared(const std::vector<std::string>& names, std::string_view how) {
+    return each(names, "OLD.", " COLLATE BINARY") + std::string(how) + each(names, "NEW.", "");
+}
+// And by their classes: 1 IS 1.0.
+std::string compared_classes(const std::vector<std::string>& names, std::string_view how) {
+    return each(names, "typeof(OLD.", ")") + std::string(how) + each(names, "typeof(NEW.", ")");
+}
+
 class trigger_writer {
 public:
     trigger_writer(const table_definition& table, std::int64_t table_id, new_value value)
@@ -58,17 +73,10 @@ public:
 
     // By class and bytes, whatever the column's collation: 1 and 1.0, abc and ABC are different keys in the feed.
     std::string key_unchanged() const {
-        std::vector<std::string> same;
-        for (const key_column& k : table_.key) {
-            const std::string name = quote_identifier(k.name);
-            if (is_rowid(k)) {
-                same.push_back("OLD." + name + " IS NEW." + name);
-            } else {
-                same.push_back("OLD." + name + " COLLATE BINARY IS NEW." + name + " AND typeof(OLD." + name +
-                               ")=typeof(NEW." + name + ")");
-            }
-        }
-        return join(same, " AND ");
+        std::vector<std::string> names;
+        for (const key_column& k : table_.key) names.push_back(quote_identifier(k.name));
+        if (is_rowid(table_.key.front())) return "OLD." + names.front() + " IS NEW." + names.front();
+        return compared(names, " IS ") + " AND " + compared_classes(names, "=");
     }
 
     bool is_rowid(const key_column& k) const { return table_.integer_key || (table_.keyed_by_rowid && &k == table_.key.data()); }
@@ -188,13 +196,13 @@ std::string update_of(const std::vector<std::string>& columns) {
 std::string insert_guard_body(const trigger_writer& w) {
     const auto collisions = w.collisions();
     std::string select;
-    std::string before;
+    std::string found;  // a CASE, not a chain of AND: its depth does not grow with the arms
     for (const auto& c : collisions) {
-        std::string where = c.stands.empty() ? c.where : c.stands + " AND " + c.where;
-        where += before;
+        const std::string where = c.stands.empty() ? c.where : c.stands + " AND " + c.where;
         if (!select.empty()) select += " UNION ALL ";
         select += "SELECT " + w.entry("t", "lf_row") + " FROM " + quote_identifier(w.table_.name) + " AS lf_row WHERE " + where;
-        before += " AND (" + c.where + (c.stands.empty() ? "" : " AND " + c.stands) + ") IS NOT 1";
+        if (!found.empty()) select += " AND CASE" + found + " ELSE 1 END";
+        found += " WHEN " + where + " THEN 0";
     }
     return w.into_log() + " " + select + "; ";
 }
@@ -205,14 +213,11 @@ std::string update_guard_body(const trigger_writer& w, const std::string& where)
 }
 
 std::string any_column_changed(const table_definition& table) {
-    std::vector<std::string> changed;
+    std::vector<std::string> names;
     for (const column_definition& c : table.columns) {
-        if (c.generated) continue;
-        const std::string name = quote_identifier(c.name);
-        changed.push_back("OLD." + name + " COLLATE BINARY IS NOT NEW." + name + " OR typeof(OLD." + name + ")<>typeof(NEW." +
-                          name + ")");
+        if (!c.generated) names.push_back(quote_identifier(c.name));
     }
-    return "(" + join(changed, " OR ") + ")";
+    return "(" + compared(names, " IS NOT ") + " OR " + compared_classes(names, "<>") + ")";
 }
 
 }  // namespace

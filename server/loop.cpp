@@ -74,16 +74,18 @@ void loop::look() {
         if (subscribers_.unanswered()) subscribers_.ring();
         return;
     }
-    if (repairing_) return;
-    const auto seen = source_.call([](feed& f) { return f.look(); });
-    look_again_ = !seen;
-    if (!seen) {
-        if (seen.error() == errc::drifted) {
-            repairing_ = true;
-            reads_.repair([this] { repairing_ = false; });
-        }
+    if (repairing_) {
+        look_again_ = true;
         return;
     }
+    const auto seen = source_.call([](feed& f) { return f.look(); });
+    look_again_ = !seen;
+    // Drift must be repaired before anyone is answered; a change of the schema that harmed nothing is only written down.
+    if (seen ? seen->unrecorded : seen.error() == errc::drifted) {
+        repairing_ = true;
+        reads_.repair([this] { repairing_ = false; });
+    }
+    if (!seen) return;
     openings_ = source_.openings();
     const bool everyone = seen->ask_again || reopened;
     if (everyone) subscribers_.distrust();

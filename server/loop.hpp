@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <boost/intrusive/list.hpp>
 #include <memory>
@@ -74,6 +75,8 @@ class loop {
     /// IMF-fixdate, now.
     [[nodiscard]] const std::string& date();
     void enter(live_session&);
+    /// Where bytes are read to, by whoever reads now; nothing in it survives a suspension.
+    [[nodiscard]] std::array<char, 16 * 1024>& scratch() { return scratch_; }
 
   private:
     task<void> accept(tcp_acceptor* from);
@@ -96,6 +99,7 @@ class loop {
     bool repairing_ = false;
     bool stopping_ = false;
     bool polls_fast_ = false;
+    std::array<char, 16 * 1024> scratch_{};
     std::string date_;
     std::time_t date_of_ = 0;
 };

@@ -1,10 +1,14 @@
 #include "server/session.hpp"
 
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <cerrno>
 
 #include "server/router.hpp"
 
@@ -17,7 +21,7 @@ using std::chrono::milliseconds;
 // comes after a refusal.
 constexpr milliseconds header_deadline{10'000}, idle_deadline{30'000}, write_deadline{30'000},
     linger_deadline{2'000};
-constexpr std::size_t read_bytes = 4096, linger_bytes_max = 256 * 1024;
+constexpr std::size_t linger_bytes_max = 256 * 1024;
 
 task<void> run_session(loop* of, tcp_socket socket) {
     session one(*of, std::move(socket));
@@ -42,8 +46,6 @@ void serve_connection(loop& of, tcp_socket socket) {
 }
 
 session::session(loop& of, tcp_socket socket) : loop_(of), socket_(std::move(socket)) {
-    error_code ignored;
-    socket_.non_blocking(true, ignored);
     count(loop_.stats().connections);
     surplus_ = loop_.full();
     loop_.enter(*this);
@@ -77,12 +79,20 @@ void session::wind_up() {
 
 /// False when nothing more comes: the end, an error, or a deadline.
 task<bool> session::read_some() {
-    const auto had = buffer_.size();
-    buffer_.resize(had + read_bytes);
-    const auto into = asio::buffer(buffer_.data() + had, read_bytes);
-    const auto [failed, n] = co_await socket_.async_read_some(into, asio::as_tuple(use_task));
-    buffer_.resize(had + (failed ? 0 : n));
-    co_return !failed && !expired_;
+    for (;;) {
+        // All sessions of the loop read into one place: a connection that is idle holds no buffer.
+        auto& into = loop_.scratch();
+        const auto n = ::recv(socket_.native_handle(), into.data(), into.size(), MSG_DONTWAIT);
+        if (n > 0) {
+            buffer_.append(into.data(), static_cast<std::size_t>(n));
+            co_return true;
+        }
+        if (n < 0 && errno == EINTR) continue;
+        if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) co_return false;
+        const auto [failed] =
+            co_await socket_.async_wait(tcp_socket::wait_read, asio::as_tuple(use_task));
+        if (failed || expired_) co_return false;
+    }
 }
 
 task<void> session::run() {
@@ -165,22 +175,28 @@ task<bool> session::write(response out, bool body) {
 
 task<bool> session::write_all(std::string head, std::string body) {
     enter(phase::writing, write_deadline);
-    std::array<asio::const_buffer, 2> rest{asio::buffer(head), asio::buffer(body)};
-    while (rest[0].size() + rest[1].size() > 0) {
-        error_code failed;
-        auto n = socket_.write_some(rest, failed);
-        if (failed == asio::error::would_block || failed == asio::error::try_again) {
-            const auto [broken] =
+    std::array<iovec, 2> rest{iovec{head.data(), head.size()}, iovec{body.data(), body.size()}};
+    while (rest[0].iov_len + rest[1].iov_len > 0) {
+        msghdr message{};
+        message.msg_iov = rest.data();
+        message.msg_iovlen = rest.size();
+        const auto n =
+            ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+            const auto [failed] =
                 co_await socket_.async_wait(tcp_socket::wait_write, asio::as_tuple(use_task));
-            if (broken || expired_) co_return false;
+            if (failed || expired_) co_return false;
             continue;
         }
-        if (failed) co_return false;
+        if (n < 0) co_return false;
         enter(phase::writing, write_deadline);
+        auto taken = static_cast<std::size_t>(n);
         for (auto& part : rest) {
-            const auto of_this = std::min(n, part.size());
-            part += of_this;
-            n -= of_this;
+            const auto of_this = std::min(taken, part.iov_len);
+            part.iov_base = static_cast<char*>(part.iov_base) + of_this;
+            part.iov_len -= of_this;
+            taken -= of_this;
         }
     }
     co_return true;
