@@ -26,7 +26,7 @@ def all_changes(feed, since, **parameters):
 
 
 def raise_floor(database, to_cursor):
-    """Compacts by hand: entries up to the stamp of a cursor at rest are gone, and its check is kept."""
+    """Compacts by hand: entries up to the stamp of a cursor below the head are gone, its check is kept."""
     stamp, check = to_cursor.split("-")
     database.commit(
         f"DELETE FROM litefeed_log WHERE seq <= {int(stamp)}",

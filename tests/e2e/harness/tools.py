@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 
 E2E = pathlib.Path(__file__).resolve().parents[1]
@@ -39,11 +40,23 @@ def run(*command, within_s=60, check=True, **how):
 
 
 def run_node(script, *arguments, **how):
-    """A CommonJS script, given as text."""
-    return run(node(), "-e", script, *arguments, env=node_environment(), **how)
+    """A CommonJS script, given as text, to its end."""
+    return run(node(), "-e", script, *arguments, env=node_environment(), cwd=E2E, **how)
+
+
+def spawn_node(script, *arguments, **how):
+    """A CommonJS script that stays; its output is read line by line."""
+    return spawn(node(), "-e", script, *arguments, env=node_environment(), cwd=E2E, **how)
+
+
+def free_port():
+    """A loopback port that nobody has now."""
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
 
 
 def spawn(*command, **how):
+    """Starts a program with its output as text; the caller ends it."""
     how.setdefault("stdout", subprocess.PIPE)
     how.setdefault("stderr", subprocess.PIPE)
     return subprocess.Popen([str(c) for c in command], text=True, **how)
