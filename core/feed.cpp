@@ -223,6 +223,7 @@ feed feed::open(const std::string& path, feed_options options) {
 
 result<bool> feed::moved() {
     return guarded([&] {
+        refuse_moved(impl_->view.db());
         use row(impl_->data_version);
         row->step();
         const std::int64_t now = row->integer(0);

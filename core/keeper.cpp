@@ -188,6 +188,7 @@ struct keeper::impl {
     template <class Work>
     void write(Work&& work) {
         wrote = false;
+        refuse_moved(db);
         transaction t(db, transaction::kind::immediate);
         work();
         if (!wrote) return;

@@ -13,7 +13,8 @@ std::string why_not(const sqlite_error& e) {
         case SQLITE_NOTADB: return "it is no SQLite database, or an encrypted one";
         case SQLITE_CANTOPEN:
         case SQLITE_PERM: return "it, or the directory that must hold its -wal and -shm, may not be opened by this user";
-        case SQLITE_READONLY: return "this user may not write it";
+        case SQLITE_READONLY: return "this user may not write it or the directory that must hold its -wal and -shm; a file in WAL "
+                                    "mode cannot even be read without them, so run as its owner, or while its program runs";
         default: break;
     }
     if (e.code() == make_error_code(errc::busy)) return "another program holds it locked; try again when it is done";
@@ -48,6 +49,13 @@ connection open_database(const std::string& path, connection::access how, int bu
         return db;
     } catch (const sqlite_error& e) {
         throw cannot("cannot open " + path + ": " + why_not(e));
+    }
+}
+
+void refuse_moved(const connection& db) {
+    int moved = 0;
+    if (sqlite3_file_control(db.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0) {
+        throw sqlite_error(SQLITE_READONLY_DBMOVED, "the file was replaced or removed");
     }
 }
 

@@ -1,5 +1,7 @@
 #include "core/snapshot.hpp"
 
+#include "core/open.hpp"
+
 namespace litefeed {
 
 feed_view::feed_view(connection db, feed_options options) : db_(std::move(db)), options_(std::move(options)) {
@@ -35,6 +37,7 @@ void feed_view::read_state() {
 }
 
 feed_view::snapshot::snapshot(feed_view& of) : view_(of), transaction_(of.db_, transaction::kind::deferred) {
+    refuse_moved(view_.db_);
     std::int64_t version = 0;
     {
         use row(view_.schema_version_row_);
