@@ -1,0 +1,26 @@
+"""Replicas kept by the feed alone equal the tables, whatever statements ran. See exactness/__init__.py."""
+
+import os
+
+import pytest
+
+from exactness import mutations
+from exactness.__main__ import run_many, text_of
+
+SEED = int(os.environ.get("EXACTNESS_SEED", "0")) or int.from_bytes(os.urandom(4), "big")
+STATEMENTS = int(os.environ.get("EXACTNESS_STATEMENTS", "100000"))
+
+
+@pytest.mark.timeout(900)
+def test_replicas_by_core_changes_and_events_equal_the_tables_after_random_statements():
+    total = run_many(SEED, STATEMENTS, seconds=None, jobs=2, each=1200)
+    print(text_of(total))
+    assert not total["failures"], "\n".join(total["failures"])
+    assert total["statements"] >= STATEMENTS and total["several"] and total["pages_in_runs"] and total["cuts"], total
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", mutations.NAMES)
+def test_a_capture_with_a_part_taken_out_is_noticed(name):
+    noticed = mutations.first_noticed(name, SEED)
+    assert noticed is not None, f"{name}: not noticed in {mutations.CASES_MAX} cases of seed {SEED}"
