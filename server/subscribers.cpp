@@ -101,6 +101,7 @@ void subscribers::join(tcp_socket socket, const events_request& want, bool chunk
     }
     s->notice_close();
     send(*s, make_block(std::move(head), std::move(then)));
+    if (!s->ended() && !s->sending()) advance_later(*s);
     bury();
 }
 
