@@ -174,7 +174,6 @@ index_text read_create_index(std::string_view sql) {
         close = end;
         std::size_t last = end;
         if (last > begin + 1 && (is_word(tokens[last - 1], "ASC") || is_word(tokens[last - 1], "DESC"))) --last;
-        if (last > begin + 2 && is_word(tokens[last - 2], "COLLATE")) last -= 2;
         out.terms.push_back({text_between(tokens, begin, last)});
     }
     if (close + 1 < tokens.size() && is_word(tokens[close + 1], "WHERE")) {

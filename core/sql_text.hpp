@@ -27,7 +27,8 @@ struct sql_token {
 
 /// One member of an index's column list.
 struct indexed_term {
-    std::string expression;  ///< as written, without COLLATE, ASC, DESC
+    /// As written, without ASC and DESC. A COLLATE at its end stays: in `a || b COLLATE NOCASE` it is part of b.
+    std::string expression;
 };
 struct index_text {
     std::vector<indexed_term> terms;

@@ -127,13 +127,27 @@ public:
                 left.push_back(guarded(m.column));
                 right.push_back(incoming(m.column) + collate);
             } else {
-                left.push_back("(" + m.expression + ")");
+                left.push_back("(" + m.expression + ")" + collate);
                 right.push_back(computed(index, m.expression) + collate);
             }
         }
-        std::string out = tuple(left) + "=" + tuple(right);
+        // Unlikely, or a partial index is left alone once ANALYZE has seen a table of one or two rows.
+        std::string out = "unlikely(" + tuple(left) + "=" + tuple(right) + ")";
         if (!index.predicate.empty()) out += " AND (" + index.predicate + ")";
         return out;
+    }
+
+    // Another way to the same end where a partial index computes, for which likelihoods do not count: rows in the
+    // index's order are free through the index, and a scan would have to sort. One row at most, so nothing is lost.
+    static std::string in_order_of(const unique_index& index) {
+        const bool computes = std::any_of(index.members.begin(), index.members.end(), [](const auto& m) { return m.column.empty(); });
+        if (index.predicate.empty() || !computes) return {};
+        std::vector<std::string> terms;
+        for (const index_member& m : index.members) {
+            terms.push_back((m.column.empty() ? "(" + m.expression + ")" : guarded(m.column)) + " COLLATE " +
+                            quote_identifier(m.collation));
+        }
+        return " GROUP BY " + join(terms, ",");
     }
 
     // The expression over the incoming values; the plus takes its affinity away, so that the index can be used.
@@ -156,23 +170,24 @@ public:
                " AND type='index') OR EXISTS(SELECT 1 FROM sqlite_master WHERE type='index' AND name=" + name + "))";
     }
 
-    std::string probe(const std::string& where) const {
+    std::string probe(const std::string& where, const std::string& order) const {
         std::vector<std::string> key;
         for (const key_column& k : table_.key) key.push_back(guarded(k.name));
-        return "SELECT " + join(key, ",") + " FROM " + quote_identifier(table_.name) + " AS lf_row WHERE " + where;
+        return "SELECT " + join(key, ",") + " FROM " + quote_identifier(table_.name) + " AS lf_row WHERE " + where + order;
     }
 
     // What an INSERT can collide with, each with the condition under which it can: the rowid, the key, the indexes.
     struct collision {
         std::string stands;  // empty: always
         std::string where;
+        std::string order;
     };
     std::vector<collision> collisions() const {
         std::vector<collision> out;
-        if (!rowid_name().empty()) out.push_back({{}, rowid_collides()});
-        if (!table_.integer_key && !table_.keyed_by_rowid) out.push_back({{}, key_collides()});
+        if (!rowid_name().empty()) out.push_back({{}, rowid_collides(), {}});
+        if (!table_.integer_key && !table_.keyed_by_rowid) out.push_back({{}, key_collides(), {}});
         for (const unique_index& index : table_.unique_indexes) {
-            out.push_back({index.droppable ? index_stands(index) : std::string(), index_collides(index)});
+            out.push_back({index.droppable ? index_stands(index) : std::string(), index_collides(index), in_order_of(index)});
         }
         return out;
     }
@@ -202,14 +217,15 @@ std::string insert_guard_body(const trigger_writer& w) {
         if (!select.empty()) select += " UNION ALL ";
         select += "SELECT " + w.entry("t", "lf_row") + " FROM " + quote_identifier(w.table_.name) + " AS lf_row WHERE " + where;
         if (!found.empty()) select += " AND CASE" + found + " ELSE 1 END";
+        select += c.order;
         found += " WHEN " + where + " THEN 0";
     }
     return w.into_log() + " " + select + "; ";
 }
 
-std::string update_guard_body(const trigger_writer& w, const std::string& where) {
+std::string update_guard_body(const trigger_writer& w, const std::string& where, const std::string& order = {}) {
     return w.into_log() + " SELECT " + w.entry("t", "lf_row") + " FROM " + quote_identifier(w.table_.name) +
-           " AS lf_row WHERE " + where + " AND (" + w.row_is("OLD") + ") IS NOT 1; ";
+           " AS lf_row WHERE " + where + " AND (" + w.row_is("OLD") + ") IS NOT 1" + order + "; ";
 }
 
 std::string any_column_changed(const table_definition& table) {
@@ -266,7 +282,7 @@ std::vector<trigger> capture_triggers(const table_definition& table, std::int64_
         ++number;
         if (index.depends_on.empty()) continue;  // an index over constants cannot be entered by an update
         add("guard_" + std::to_string(number) + (index.droppable ? "_safe_to_drop" : ""), update_of(index.depends_on),
-            index.droppable ? trigger_writer::index_stands(index) : "", update_guard_body(w, w.index_collides(index)));
+            index.droppable ? trigger_writer::index_stands(index) : "", update_guard_body(w, w.index_collides(index), trigger_writer::in_order_of(index)));
     }
     return out;
 }
@@ -274,7 +290,7 @@ std::vector<trigger> capture_triggers(const table_definition& table, std::int64_
 std::vector<std::string> guard_probes(const table_definition& table) {
     const trigger_writer w(table, 0, in_probe);
     std::vector<std::string> out;
-    for (const auto& c : w.collisions()) out.push_back(w.probe(c.where));
+    for (const auto& c : w.collisions()) out.push_back(w.probe(c.where, c.order));
     return out;
 }
 

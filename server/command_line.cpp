@@ -210,6 +210,12 @@ int run_command_line(int argc, char** argv) {
     try {
         app.parse(argc, argv);
         return run(app, a);
+    } catch (const CLI::RequiredError& e) {
+        // CLI11 misses the command before it says what it read in its place.
+        if (app.get_subcommands().empty() && !app.remaining().empty())
+            std::cerr << "There is no command " << app.remaining().front() << ".\n";
+        (void)app.exit(e);
+        return wrong_use;
     } catch (const CLI::ParseError& e) {
         return app.exit(e) == 0 ? done : wrong_use;
     } catch (const cannot& e) {

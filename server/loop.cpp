@@ -46,19 +46,18 @@ task<void> loop::accept(tcp_acceptor* from) {
         tcp_socket socket(io_.get_executor());
         const auto [failed] = co_await from->async_accept(socket, asio::as_tuple(use_task));
         if (stopping_ || failed == asio::error::operation_aborted) co_return;
-        if (failed) {
+        if (!failed) serve_connection(*this, std::move(socket));
+        if (failed || full(shared_.surplus_max)) {
             // Out of descriptors, mostly: those who are there leave some time. Accepting never ends for it.
             pause.expires_after(accept_pause);
             co_await pause.async_wait(asio::as_tuple(use_task));
-            continue;
         }
-        serve_connection(*this, std::move(socket));
     }
 }
 
-bool loop::full() const {
+bool loop::full(std::size_t surplus) const {
     return static_cast<std::size_t>(stats_.connections.load(std::memory_order_relaxed)) >
-           shared_.connections_max;
+           shared_.connections_max + surplus;
 }
 
 void loop::enter(live_session& s) { sessions_.push_back(s); }

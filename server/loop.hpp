@@ -37,8 +37,10 @@ struct shared_parts {
     read_pool* pool = nullptr;
     keeper_thread* writer = nullptr;  ///< none: read-only
     std::vector<const loop_stats*> stats;
-    std::size_t connections_max =
-        1000;  ///< for each loop; beyond it clients are told that the server is full
+    /// For each loop; who comes beyond it is told that the server is full.
+    std::size_t connections_max = 1000;
+    /// So many more are accepted to be told; the others wait in the kernel's backlog.
+    std::size_t surplus_max = 16;
     std::chrono::system_clock::time_point started;
 };
 
@@ -67,7 +69,8 @@ class loop {
     [[nodiscard]] loop_stats& stats() { return stats_; }
     [[nodiscard]] executor on() { return io_.get_executor(); }
     [[nodiscard]] bool stopping() const { return stopping_; }
-    [[nodiscard]] bool full() const;
+    /// More connections than `surplus` over what this loop serves.
+    [[nodiscard]] bool full(std::size_t surplus = 0) const;
     /// Looks at the file now and wakes whoever that concerns.
     void look();
     /// Somebody waits from now on: poll fast.

@@ -47,6 +47,7 @@ server::server(server_options options, std::optional<keeper> writer,
     shared_.pool = pool_.get();
     shared_.writer = writer_.get();
     shared_.connections_max = usable / sockets.size();
+    shared_.surplus_max = (descriptors - usable) / 2 / sockets.size();
     shared_.started = std::chrono::system_clock::now();
     for (auto& own : sockets) {
         auto& l = loops_.emplace_back(std::make_unique<loop>(shared_, reading));
