@@ -26,7 +26,8 @@ std::vector<const schema_entry*> triggers_of(const schema& at, std::int64_t tabl
 std::int64_t newest_other(const schema& at, std::string_view table, const std::string& prefix) {
     std::int64_t newest = 0;
     for (const schema_entry& e : at.entries) {
-        if (e.type == "trigger" && same_name(e.table, table) && !begins_with(e.name, prefix)) newest = std::max(newest, e.place);
+        if (e.type == "trigger" && same_name(e.table, table) && !begins_with(e.name, prefix))
+            newest = std::max(newest, e.place);
     }
     return newest;
 }
@@ -44,13 +45,15 @@ struct difference {
     }
 };
 
-difference compare(const schema& at, const watched_table& table, const table_definition& definition) {
+difference compare(const schema& at, const watched_table& table,
+                   const table_definition& definition) {
     difference out;
     const auto wanted = capture_triggers(definition, table.table_id, table.options);
     const auto standing = triggers_of(at, table.table_id);
     const std::int64_t other = newest_other(at, definition.name, trigger_prefix(table.table_id));
     for (const trigger& w : wanted) {
-        const auto found = std::find_if(standing.begin(), standing.end(), [&](const schema_entry* e) { return e->name == w.name; });
+        const auto found = std::find_if(standing.begin(), standing.end(),
+                                        [&](const schema_entry* e) { return e->name == w.name; });
         if (found == standing.end()) {
             out.add(is_guard(w.name), "the trigger " + w.name + " is missing");
         } else if (!same_trigger((*found)->sql, w.sql)) {
@@ -60,8 +63,10 @@ difference compare(const schema& at, const watched_table& table, const table_def
         }
     }
     for (const schema_entry* e : standing) {
-        const bool known = std::any_of(wanted.begin(), wanted.end(), [&](const trigger& w) { return w.name == e->name; });
-        if (!known) out.add(is_guard(e->name), "the trigger " + e->name + " is not needed any more");
+        const bool known = std::any_of(wanted.begin(), wanted.end(),
+                                       [&](const trigger& w) { return w.name == e->name; });
+        if (!known)
+            out.add(is_guard(e->name), "the trigger " + e->name + " is not needed any more");
     }
     return out;
 }
@@ -84,7 +89,8 @@ capture_state table_is_missing(const schema& at, const watched_table& table) {
 
 }  // namespace
 
-capture_state judge_capture(const connection& db, const schema& at, const watched_table& table, bool unexplained) {
+capture_state judge_capture(const connection& db, const schema& at, const watched_table& table,
+                            bool unexplained) {
     if (at.find("table", table.name) == nullptr) return table_is_missing(at, table);
     capture_state out;
     inspected_table seen = inspect_table(db, at, table.name);
@@ -111,13 +117,15 @@ capture_state judge_capture(const connection& db, const schema& at, const watche
     return out;
 }
 
-void create_capture(const connection& db, const table_definition& table, std::int64_t table_id, const watch_options& options) {
+void create_capture(const connection& db, const table_definition& table, std::int64_t table_id,
+                    const watch_options& options) {
     drop_capture(db, read_schema(db), table_id);
     for (const trigger& t : capture_triggers(table, table_id, options)) db.execute(t.sql);
 }
 
 void drop_capture(const connection& db, const schema& at, std::int64_t table_id) {
-    for (const schema_entry* e : triggers_of(at, table_id)) db.execute("DROP TRIGGER main." + quote_identifier(e->name));
+    for (const schema_entry* e : triggers_of(at, table_id))
+        db.execute("DROP TRIGGER main." + quote_identifier(e->name));
 }
 
 std::string guard_that_scans(const connection& db, const table_definition& table) {
@@ -125,7 +133,9 @@ std::string guard_that_scans(const connection& db, const table_definition& table
         statement plan = db.prepare("EXPLAIN QUERY PLAN " + probe);
         while (plan.step()) {
             if (begins_with(plan.text(3), "SCAN lf_row")) {
-                return "looking for the rows that REPLACE would remove would scan the whole table at every insert (" + probe + ")";
+                return "looking for the rows that REPLACE would remove would scan the whole table "
+                       "at every insert (" +
+                       probe + ")";
             }
         }
     }

@@ -13,26 +13,28 @@ namespace litefeed {
 /// What stands of a table's capture, judged in one transaction.
 struct capture_state {
     enum class verdict {
-        whole,           ///< triggers and guards as they should be, and the newest
-        guards_differ,   ///< the entries were written, but a guard is missing or different
-        broken,          ///< writes may have gone unlogged: a trigger missing, different, or no longer newest
-        reshaped,        ///< its columns or key are other ones (with or without triggers)
-        renamed,         ///< the table lives on under `now_called`
-        gone,            ///< no such table
-        unwatchable,     ///< it is there, but cannot be watched any more: `why`
+        whole,          ///< triggers and guards as they should be, and the newest
+        guards_differ,  ///< the entries were written, but a guard is missing or different
+        broken,  ///< writes may have gone unlogged: a trigger missing, different, or no longer newest
+        reshaped,     ///< its columns or key are other ones (with or without triggers)
+        renamed,      ///< the table lives on under `now_called`
+        gone,         ///< no such table
+        unwatchable,  ///< it is there, but cannot be watched any more: `why`
     };
     verdict what{};
-    std::string why;         ///< in words, for a person and for the log
-    std::string now_called;  ///< of `renamed`
+    std::string why;                             ///< in words, for a person and for the log
+    std::string now_called;                      ///< of `renamed`
     std::optional<table_definition> definition;  ///< of the table as it is now
 };
 
 /// Compares the capture of one watched table with what its definition asks for. `unexplained`: schema_version moved
 /// further than what can be seen (schema_drift.hpp), so that a VACUUM may have renumbered rowids.
-[[nodiscard]] capture_state judge_capture(const connection& db, const schema& at, const watched_table& table, bool unexplained);
+[[nodiscard]] capture_state judge_capture(const connection& db, const schema& at,
+                                          const watched_table& table, bool unexplained);
 
 /// Drops whatever triggers of `table_id` stand, and creates those of `table`. In the caller's write transaction.
-void create_capture(const connection& db, const table_definition& table, std::int64_t table_id, const watch_options& options);
+void create_capture(const connection& db, const table_definition& table, std::int64_t table_id,
+                    const watch_options& options);
 void drop_capture(const connection& db, const schema& at, std::int64_t table_id);
 
 /// Why the guards of a table would scan instead of looking up, or an empty text. (EXPLAIN QUERY PLAN of each.)

@@ -11,7 +11,8 @@ namespace {
 
 using verdict = capture_state::verdict;
 
-const std::vector<std::string>* rule_for(const std::map<std::string, std::vector<std::string>>& rules, std::string_view table) {
+const std::vector<std::string>* rule_for(
+    const std::map<std::string, std::vector<std::string>>& rules, std::string_view table) {
     for (const auto& [name, columns] : rules) {
         if (same_name(name, table)) return &columns;
     }
@@ -19,46 +20,53 @@ const std::vector<std::string>* rule_for(const std::map<std::string, std::vector
 }
 
 bool names(const std::vector<std::string>& list, std::string_view name) {
-    return std::any_of(list.begin(), list.end(), [&](const std::string& n) { return same_name(n, name); });
+    return std::any_of(list.begin(), list.end(),
+                       [&](const std::string& n) { return same_name(n, name); });
 }
 
 bool in_key(const table_definition& table, std::string_view name) {
-    return std::any_of(table.key.begin(), table.key.end(), [&](const key_column& k) { return same_name(k.name, name); });
+    return std::any_of(table.key.begin(), table.key.end(),
+                       [&](const key_column& k) { return same_name(k.name, name); });
 }
 
-void refuse_unknown_columns(const table_definition& table, const std::vector<std::string>& list, const char* option) {
+void refuse_unknown_columns(const table_definition& table, const std::vector<std::string>& list,
+                            const char* option) {
     for (const std::string& name : list) {
         if (table.column(name) == nullptr) {
-            throw cannot(std::string(option) + " names the column " + name + ", which " + table.name + " does not have");
+            throw cannot(std::string(option) + " names the column " + name + ", which " +
+                         table.name + " does not have");
         }
     }
 }
 
 // Gone or unwatchable, and readers were told so: nothing is left to repair.
 bool settled(const watched_table& row, const capture_state& state) {
-    return !row.problem.empty() && (state.what == verdict::gone || state.what == verdict::unwatchable);
+    return !row.problem.empty() &&
+           (state.what == verdict::gone || state.what == verdict::unwatchable);
 }
 
 // Against the newer of two sights: this reader's own, or the keeper's.
-bool unexplained_since(const connection& db, const schema& at, const std::optional<schema>& before) {
+bool unexplained_since(const connection& db, const schema& at,
+                       const std::optional<schema>& before) {
     const schema verified = read_verified_schema(db);
     if (verified.version == at.version) return false;
     return moved_unexplained(before && before->version > verified.version ? *before : verified, at);
 }
 
-[[noreturn]] void drifted() {
-    throw boost::system::system_error(make_error_code(errc::drifted));
-}
+[[noreturn]] void drifted() { throw boost::system::system_error(make_error_code(errc::drifted)); }
 
 }  // namespace
 
-std::vector<const column_definition*> visible_columns(const table_definition& table, const column_rules& rules) {
+std::vector<const column_definition*> visible_columns(const table_definition& table,
+                                                      const column_rules& rules) {
     const auto* hide = rule_for(rules.hide, table.name);
     const auto* only = rule_for(rules.only, table.name);
     if (hide != nullptr) {
         refuse_unknown_columns(table, *hide, "--hide");
         for (const std::string& name : *hide) {
-            if (in_key(table, name)) throw cannot("--hide names " + table.name + "." + name + ", which is part of its key and is in every change");
+            if (in_key(table, name))
+                throw cannot("--hide names " + table.name + "." + name +
+                             ", which is part of its key and is in every change");
         }
     }
     if (only != nullptr) refuse_unknown_columns(table, *only, "--only");
@@ -71,7 +79,8 @@ std::vector<const column_definition*> visible_columns(const table_definition& ta
     return out;
 }
 
-catalog catalog::load(const connection& db, const feed_options& options, const schema& at, const std::optional<schema>& before) {
+catalog catalog::load(const connection& db, const feed_options& options, const schema& at,
+                      const std::optional<schema>& before) {
     catalog out;
     const bool unexplained = unexplained_since(db, at, before);
     for (watched_table& row : read_tables(db)) {
@@ -83,14 +92,17 @@ catalog catalog::load(const connection& db, const feed_options& options, const s
             if (!whole && !settled(t->row, state)) {
                 if (!options.read_only) drifted();
                 // Nobody will begin a generation for it: every answer starts it over.
-                t->drifted = state.what == verdict::reshaped ? reset_reason::schema_changed : reset_reason::triggers_restored;
-                t->problem = state.why.empty() ? "its capture was off and was not begun again" : state.why;
+                t->drifted = state.what == verdict::reshaped ? reset_reason::schema_changed
+                                                             : reset_reason::triggers_restored;
+                t->problem =
+                    state.why.empty() ? "its capture was off and was not begun again" : state.why;
             }
             if (state.what == verdict::unwatchable) t->problem = state.why;
             if (state.definition && (whole || t->drifted)) {
                 t->definition = std::move(state.definition);
                 t->visible = visible_columns(*t->definition, options.columns);
-                t->rows = std::make_unique<row_reader>(db, *t->definition, t->visible, options.row_bytes_max);
+                t->rows = std::make_unique<row_reader>(db, *t->definition, t->visible,
+                                                       options.row_bytes_max);
             }
         }
         out.tables_.push_back(std::move(t));
@@ -100,7 +112,8 @@ catalog catalog::load(const connection& db, const feed_options& options, const s
 
 std::optional<std::string> catalog::unknown(const selection& want) const {
     for (const std::string& name : want.tables) {
-        const bool known = std::any_of(tables_.begin(), tables_.end(), [&](const auto& t) { return same_name(t->row.name, name); });
+        const bool known = std::any_of(tables_.begin(), tables_.end(),
+                                       [&](const auto& t) { return same_name(t->row.name, name); });
         if (!known) return name;
     }
     return std::nullopt;
@@ -116,8 +129,9 @@ result<std::vector<catalog_table*>> catalog::select(const selection& want) {
 }
 
 catalog_table* catalog::find(std::int64_t table_id) {
-    const auto found = std::lower_bound(tables_.begin(), tables_.end(), table_id,
-                                        [](const auto& t, std::int64_t id) { return t->row.table_id < id; });
+    const auto found =
+        std::lower_bound(tables_.begin(), tables_.end(), table_id,
+                         [](const auto& t, std::int64_t id) { return t->row.table_id < id; });
     return found != tables_.end() && (*found)->row.table_id == table_id ? found->get() : nullptr;
 }
 
@@ -129,7 +143,8 @@ catalog_table* catalog::live(std::string_view name) {
 }
 
 bool catalog::any_drift() const {
-    return std::any_of(tables_.begin(), tables_.end(), [](const auto& t) { return t->drifted.has_value(); });
+    return std::any_of(tables_.begin(), tables_.end(),
+                       [](const auto& t) { return t->drifted.has_value(); });
 }
 
 }  // namespace litefeed

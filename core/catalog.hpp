@@ -17,9 +17,10 @@ namespace litefeed {
 /// One table that the log knows, as a reader sees it.
 struct catalog_table {
     watched_table row;
-    std::optional<table_definition> definition;   ///< none: gone, unwatchable, or not watched any more
+    std::optional<table_definition>
+        definition;  ///< none: gone, unwatchable, or not watched any more
     std::vector<const column_definition*> visible;  ///< into `definition`
-    std::unique_ptr<row_reader> rows;             ///< with `definition`
+    std::unique_ptr<row_reader> rows;               ///< with `definition`
     /// The capture does not stand and nobody repairs it (read-only): every answer starts the table over, for this reason.
     std::optional<reset_reason> drifted;
     std::string problem;  ///< in words, when it cannot be answered truly
@@ -28,11 +29,12 @@ struct catalog_table {
 
 /// The watched tables as verified at one schema_version. Immutable between two loads.
 class catalog {
-public:
+  public:
     /// Reads and verifies everything in the current transaction. Throws errc::drifted (as system_error) when a capture
     /// does not stand and `options.read_only` is off.
     /// `before` is the schema at the caller's last load, if any: it tells more than what the keeper last verified.
-    static catalog load(const connection& db, const feed_options& options, const schema& at, const std::optional<schema>& before);
+    static catalog load(const connection& db, const feed_options& options, const schema& at,
+                        const std::optional<schema>& before);
 
     /// The tables of a selection, in order of id. Every one that bears a name, so a table that was renamed away and its
     /// successor. Errors: errc::unknown_table.
@@ -41,14 +43,17 @@ public:
     [[nodiscard]] catalog_table* find(std::int64_t table_id);
     /// The live table of this name; nullptr without one.
     [[nodiscard]] catalog_table* live(std::string_view name);
-    [[nodiscard]] const std::vector<std::unique_ptr<catalog_table>>& tables() const { return tables_; }
+    [[nodiscard]] const std::vector<std::unique_ptr<catalog_table>>& tables() const {
+        return tables_;
+    }
     [[nodiscard]] bool any_drift() const;
 
-private:
+  private:
     std::vector<std::unique_ptr<catalog_table>> tables_;
 };
 
 /// The columns of a table that may leave the house. Throws `cannot` for a rule that names no column, or one of the key.
-[[nodiscard]] std::vector<const column_definition*> visible_columns(const table_definition& table, const column_rules& rules);
+[[nodiscard]] std::vector<const column_definition*> visible_columns(const table_definition& table,
+                                                                    const column_rules& rules);
 
 }  // namespace litefeed

@@ -26,7 +26,8 @@ std::optional<std::uint32_t> read_hex(std::string_view text) {
 }
 
 std::optional<stamp> read_stamp(std::string_view text) {
-    if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+    if (text.empty() || text.find_first_not_of("0123456789") != std::string_view::npos)
+        return std::nullopt;
     if (text.size() > 1 && text.front() == '0') return std::nullopt;
     std::int64_t n = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
@@ -46,7 +47,7 @@ std::optional<rest_cursor> read_rest(std::string_view text) {
 
 // Numbers of a page cursor, little endian.
 class writer {
-public:
+  public:
     template <class Number>
     void put(Number n) {
         for (std::size_t i = 0; i < sizeof(Number); ++i) {
@@ -62,7 +63,7 @@ public:
 };
 
 class reader {
-public:
+  public:
     explicit reader(std::string_view bytes) : rest(bytes) {}
     template <class Number>
     Number get() {
@@ -71,7 +72,8 @@ public:
             return {};
         }
         std::uint64_t n = 0;
-        for (std::size_t i = 0; i < sizeof(Number); ++i) n |= std::uint64_t{static_cast<unsigned char>(rest[i])} << (8 * i);
+        for (std::size_t i = 0; i < sizeof(Number); ++i)
+            n |= std::uint64_t{static_cast<unsigned char>(rest[i])} << (8 * i);
         rest.remove_prefix(sizeof(Number));
         return static_cast<Number>(n);
     }
@@ -91,7 +93,8 @@ std::optional<page_cursor> read_page(std::string_view text) {
     const auto bytes = base64url_decode(text);
     if (!bytes || bytes->size() < 5) return std::nullopt;
     const std::string_view body = std::string_view(*bytes).substr(0, bytes->size() - 4);
-    if (reader(std::string_view(*bytes).substr(body.size())).get<std::uint32_t>() != XXH32(body.data(), body.size(), 0)) {
+    if (reader(std::string_view(*bytes).substr(body.size())).get<std::uint32_t>() !=
+        XXH32(body.data(), body.size(), 0)) {
         return std::nullopt;
     }
     reader in(body);
@@ -157,7 +160,8 @@ result<position> parse_position(std::string_view text) {
     if (text == "0") return position{from_nothing{}};
     if (text.size() > cursor_text_max) return errc::malformed_cursor;
     if (text.substr(0, page_prefix.size()) == page_prefix) {
-        if (auto page = read_page(text.substr(page_prefix.size()))) return position{std::move(*page)};
+        if (auto page = read_page(text.substr(page_prefix.size())))
+            return position{std::move(*page)};
         return errc::malformed_cursor;
     }
     if (const auto bare = read_stamp(text)) return position{*bare};

@@ -23,9 +23,9 @@ struct rest_cursor {
 /// In the first read of one table. A long key is kept as a prefix of its encoded form and a hash of the whole.
 struct reading_place {
     std::int64_t table_id{};
-    bool begun{};                   ///< its `truncate` was told
-    std::string last_key;           ///< encoded; rows up to and including it were told; empty: none yet
-    bool cut{};                     ///< `last_key` is only a prefix
+    bool begun{};          ///< its `truncate` was told
+    std::string last_key;  ///< encoded; rows up to and including it were told; empty: none yet
+    bool cut{};            ///< `last_key` is only a prefix
     std::uint64_t last_key_hash{};  ///< XXH64 of the whole, when cut
     friend bool operator==(const reading_place&, const reading_place&) = default;
 };
@@ -39,10 +39,11 @@ struct telling_place {
 /// A client's place inside a run: the tables that start over are read first, in order of table id, then the delta of the
 /// others is told, judged from `base` up to `ceiling`.
 struct page_cursor {
-    std::optional<rest_cursor> base;  ///< none: the run began from nothing, or from a reset of everything
-    rest_cursor ceiling;              ///< the head when the run began
-    rest_cursor highest;              ///< the highest head that a page was read at: shows a restore in mid-run
-    bool clears{};                    ///< each table's rows come after a `truncate` of it
+    std::optional<rest_cursor>
+        base;             ///< none: the run began from nothing, or from a reset of everything
+    rest_cursor ceiling;  ///< the head when the run began
+    rest_cursor highest;  ///< the highest head that a page was read at: shows a restore in mid-run
+    bool clears{};        ///< each table's rows come after a `truncate` of it
     std::variant<reading_place, telling_place> phase;
     friend bool operator==(const page_cursor&, const page_cursor&) = default;
 };
@@ -64,7 +65,8 @@ struct from_malformed {
 };
 
 /// Where a reader stands. A bare `stamp` is checked against floor and head only.
-using position = std::variant<from_now, from_nothing, from_malformed, stamp, rest_cursor, page_cursor>;
+using position =
+    std::variant<from_now, from_nothing, from_malformed, stamp, rest_cursor, page_cursor>;
 
 [[nodiscard]] std::string to_text(const rest_cursor& at);
 /// At most `cursor_text_max` characters of `[A-Za-z0-9_-]` and one dot.

@@ -11,11 +11,11 @@ enum class errc {
     busy = 1,          ///< another connection holds a lock; nothing was read; ask again later
     malformed_cursor,  ///< the text is no cursor and no page token of ours
     unknown_table,     ///< a name in the selection is not watched and never was
-    page_gone,         ///< a /rows page token whose file was restored or replaced since: begin again
-    too_long,          ///< the read would exceed `effort_max`; ask again where blocking is allowed
-    drifted,           ///< the schema moved under the capture; `keeper::repair` first, then ask again
-    not_watched,       ///< the file carries no litefeed tables
-    newer_format,      ///< the file was written by a later litefeed
+    page_gone,     ///< a /rows page token whose file was restored or replaced since: begin again
+    too_long,      ///< the read would exceed `effort_max`; ask again where blocking is allowed
+    drifted,       ///< the schema moved under the capture; `keeper::repair` first, then ask again
+    not_watched,   ///< the file carries no litefeed tables
+    newer_format,  ///< the file was written by a later litefeed
 };
 
 const boost::system::error_category& litefeed_category() noexcept;
@@ -33,7 +33,7 @@ using result = boost::system::result<T>;
 /// "We cannot start or do what the command asked", in one sentence that says what to do. Thrown only by the functions
 /// that open, watch and unwatch; `main` prints it and exits 1.
 class cannot : public std::runtime_error {
-public:
+  public:
     using std::runtime_error::runtime_error;
 };
 

@@ -48,7 +48,9 @@ void check_rules(const connection& db, const column_rules& rules) {
     for (const auto* rule : {&rules.hide, &rules.only}) {
         for (const auto& [table, columns] : *rule) {
             const inspected_table seen = inspect_table(db, at, table);
-            if (!seen.definition) throw cannot(std::string(rule == &rules.hide ? "--hide" : "--only") + " names " + table + ": " + seen.refused);
+            if (!seen.definition)
+                throw cannot(std::string(rule == &rules.hide ? "--hide" : "--only") + " names " +
+                             table + ": " + seen.refused);
             (void)visible_columns(*seen.definition, rules);
         }
     }
@@ -63,7 +65,8 @@ std::int64_t file_bytes(const std::string& path) {
 }  // namespace
 
 struct feed::impl {
-    impl(std::string p, feed_options options) : path(std::move(p)), view(open_reader(path, options), options) {
+    impl(std::string p, feed_options options)
+        : path(std::move(p)), view(open_reader(path, options), options) {
         check_rules(view.db(), options.columns);
         data_version = view.db().prepare("PRAGMA main.data_version");
     }
@@ -78,15 +81,17 @@ struct feed::impl {
             newest_of.clear();
             newest_of_any = first_head = now.head();
         } else if (now.installed()) {
-            now.log().scan(head, now.head(), [&](stamp at, std::int64_t table_id, char op, const statement&, int) {
-                if (op == 't') return;
-                newest_of[table_id] = at;
-                newest_of_any = at;
-            });
+            now.log().scan(head, now.head(),
+                           [&](stamp at, std::int64_t table_id, char op, const statement&, int) {
+                               if (op == 't') return;
+                               newest_of[table_id] = at;
+                               newest_of_any = at;
+                           });
         }
         if (now.reloaded() || other_history) {
             names.clear();
-            for (const auto& t : now.tables().tables()) names.emplace_back(t->row.name, t->row.table_id);
+            for (const auto& t : now.tables().tables())
+                names.emplace_back(t->row.name, t->row.table_id);
         }
         head = now.head();
         lineage = now.state().lineage;
@@ -101,7 +106,8 @@ struct feed::impl {
         for (const std::string& wanted : want.tables) {
             for (const auto& [name, id] : names) {
                 if (!same_name(name, wanted)) continue;
-                if (const auto found = newest_of.find(id); found != newest_of.end()) out = std::max(out, found->second);
+                if (const auto found = newest_of.find(id); found != newest_of.end())
+                    out = std::max(out, found->second);
             }
         }
         return out;
@@ -118,9 +124,12 @@ struct feed::impl {
         };
         std::unordered_map<std::int64_t, counts> of;
         statement rows = now.db().prepare(
-            "SELECT table_id, count(*), sum(op = 't'), max(seq), max(CASE op WHEN 'g' THEN at_ms END) FROM main.litefeed_log "
+            "SELECT table_id, count(*), sum(op = 't'), max(seq), max(CASE op WHEN 'g' THEN at_ms "
+            "END) FROM main.litefeed_log "
             "GROUP BY table_id");
-        while (rows.step()) of[rows.integer(0)] = {rows.integer(1), rows.integer(2), {rows.integer(3)}, rows.integer(4)};
+        while (rows.step())
+            of[rows.integer(0)] = {
+                rows.integer(1), rows.integer(2), {rows.integer(3)}, rows.integer(4)};
         for (const auto& t : now.tables().tables()) {
             if (!t->row.watched) continue;
             const counts& c = of[t->row.table_id];
@@ -128,7 +137,8 @@ struct feed::impl {
             s.name = t->row.name;
             s.key = t->row.key_columns;
             s.keyed_by_rowid = t->definition && t->definition->keyed_by_rowid;
-            for (const column_definition* column : t->visible) s.columns.emplace_back(column->name, column->type);
+            for (const column_definition* column : t->visible)
+                s.columns.emplace_back(column->name, column->type);
             s.generation = t->row.generation;
             s.generation_id = t->row.generation_id;
             s.reason = t->row.reason;
@@ -168,7 +178,8 @@ struct feed::impl {
         out.installed_ms = now.state().installed_ms;
         out.entries = now.db().integer("SELECT count(*) FROM main.litefeed_log");
         for (const auto& t : now.tables().tables()) {
-            if (t->row.watched && !t->problem.empty()) out.problems.push_back(t->row.name + ": " + t->problem);
+            if (t->row.watched && !t->problem.empty())
+                out.problems.push_back(t->row.name + ": " + t->problem);
         }
         return out;
     }
@@ -188,20 +199,19 @@ struct feed::impl {
 };
 
 std::string_view to_word(change_op op) {
-    static constexpr std::array<std::string_view, 5> words{"insert", "update", "delete", "read", "truncate"};
+    static constexpr std::array<std::string_view, 5> words{"insert", "update", "delete", "read",
+                                                           "truncate"};
     return words[static_cast<std::size_t>(op)];
 }
 
 std::string_view to_word(reset_reason why) {
     static constexpr std::array<std::string_view, 10> words{
-        "below_floor",       "ahead_of_head", "restored",          "malformed", "enabled", "schema_changed",
-        "triggers_restored", "feed_restored", "contract_upgraded", "bulk_load"};
+        "below_floor",    "ahead_of_head",     "restored",      "malformed",         "enabled",
+        "schema_changed", "triggers_restored", "feed_restored", "contract_upgraded", "bulk_load"};
     return words[static_cast<std::size_t>(why)];
 }
 
-std::ostream& operator<<(std::ostream& out, reset_reason why) {
-    return out << to_word(why);
-}
+std::ostream& operator<<(std::ostream& out, reset_reason why) { return out << to_word(why); }
 
 std::string answer::cursor() const {
     if (const auto* page = std::get_if<page_cursor>(&next)) return to_text(*page);
@@ -235,21 +245,13 @@ result<sight> feed::look() {
     return guarded([&] { return impl_->look(); });
 }
 
-stamp feed::newest(const selection& want) const {
-    return impl_->newest(want);
-}
+stamp feed::newest(const selection& want) const { return impl_->newest(want); }
 
-stamp feed::verified_through() const {
-    return impl_->view.verified_through();
-}
+stamp feed::verified_through() const { return impl_->view.verified_through(); }
 
-stamp feed::head() const {
-    return impl_->head;
-}
+stamp feed::head() const { return impl_->head; }
 
-rest_cursor feed::bookmark() const {
-    return impl_->here;
-}
+rest_cursor feed::bookmark() const { return impl_->here; }
 
 result<answer> feed::changes(const question& q) {
     return guarded([&] {

@@ -49,9 +49,9 @@ struct change {
     };
     std::uint32_t table{};  ///< index into `delta::tables`
     change_op op{};
-    stamp at;    ///< 0 for `read`
-    span key;    ///< empty for `truncate`
-    span row;    ///< empty for `delete` and `truncate`, and when `too_large` is set
+    stamp at;                 ///< 0 for `read`
+    span key;                 ///< empty for `truncate`
+    span row;                 ///< empty for `delete` and `truncate`, and when `too_large` is set
     std::size_t too_large{};  ///< bytes of a row over `row_bytes_max`; else 0
 };
 
@@ -60,7 +60,9 @@ struct delta {
     std::vector<std::string> tables;  ///< names as they are
     std::vector<change> changes;
     std::string bytes;
-    [[nodiscard]] std::string_view text(change::span s) const { return std::string_view(bytes).substr(s.begin, s.size); }
+    [[nodiscard]] std::string_view text(change::span s) const {
+        return std::string_view(bytes).substr(s.begin, s.size);
+    }
 };
 
 /// Which tables a reader follows. Empty `tables`: every watched one, those watched later included.
@@ -73,8 +75,9 @@ struct selection {
 struct question {
     position from;
     selection want;
-    int rows_max = 10'000;                    ///< changes in one answer, 1 to 100000
-    std::size_t bytes_max = 16 * 1024 * 1024; ///< an answer ends early once its rows hold this many bytes
+    int rows_max = 10'000;  ///< changes in one answer, 1 to 100000
+    std::size_t bytes_max =
+        16 * 1024 * 1024;   ///< an answer ends early once its rows hold this many bytes
     bool snapshot = false;  ///< what is reset comes as truncate + read in the same run
     /// Log entries and rows that may be looked at before errc::too_long; 0: no bound. A bounded question never blocks
     /// its loop for long; an unbounded one belongs on a thread that may block.
@@ -82,9 +85,9 @@ struct question {
 };
 
 struct answer {
-    stamp head;          ///< of the read
-    position next;       ///< a rest_cursor or a page_cursor
-    bool more = false;   ///< false only if `next` is the head of the read
+    stamp head;         ///< of the read
+    position next;      ///< a rest_cursor or a page_cursor
+    bool more = false;  ///< false only if `next` is the head of the read
     delta changes;
     std::optional<litefeed::reset> reset;
     [[nodiscard]] std::string cursor() const;  ///< `next` as text
@@ -94,8 +97,8 @@ struct rows_question {
     std::string table;
     int rows_max = 1000;
     std::size_t bytes_max = 16 * 1024 * 1024;
-    std::string after;            ///< a page token (`rows_page::next`); empty: the first page
-    std::string known_version;    ///< when it equals `version` the rows are not read (`unchanged`)
+    std::string after;          ///< a page token (`rows_page::next`); empty: the first page
+    std::string known_version;  ///< when it equals `version` the rows are not read (`unchanged`)
     std::int64_t effort_max = 0;
 };
 
@@ -104,24 +107,27 @@ struct rows_page {
     std::string cursor;  ///< of the first page, on all pages
     delta rows;          ///< every change a `read`
     std::optional<std::string> next;
-    std::string version;  ///< lineage, head, schema version: what an ETag needs beside the request; `[0-9a-f.]`
+    std::string
+        version;  ///< lineage, head, schema version: what an ETag needs beside the request; `[0-9a-f.]`
     bool unchanged = false;
 };
 
 struct table_status {
     std::string name;
-    std::vector<std::string> key;      ///< column names in key order; {"rowid"} (or its alias) without one
-    bool keyed_by_rowid = false;       ///< VACUUM renumbers: a warning to show
-    std::vector<std::pair<std::string, std::string>> columns;  ///< name and declared type, hidden ones left out
+    std::vector<std::string>
+        key;  ///< column names in key order; {"rowid"} (or its alias) without one
+    bool keyed_by_rowid = false;  ///< VACUUM renumbers: a warning to show
+    std::vector<std::pair<std::string, std::string>>
+        columns;  ///< name and declared type, hidden ones left out
     std::int64_t generation{};
     std::string generation_id;
-    std::string reason;                ///< why the generation began: a reset_reason's word
+    std::string reason;  ///< why the generation began: a reset_reason's word
     stamp generation_at;
-    std::int64_t generation_ms{};      ///< UTC Unix ms
-    stamp head;                        ///< newest entry of this table; 0: none
-    std::int64_t entries{}, touched{}; ///< touched: entries that only guards wrote
+    std::int64_t generation_ms{};       ///< UTC Unix ms
+    stamp head;                         ///< newest entry of this table; 0: none
+    std::int64_t entries{}, touched{};  ///< touched: entries that only guards wrote
     std::int64_t contract{};
-    std::string keep;                  ///< "window" or "latest"
+    std::string keep;                    ///< "window" or "latest"
     std::optional<std::string> problem;  ///< why it cannot be answered truly now
 };
 
@@ -148,7 +154,8 @@ struct sight {
 /// Which columns leave the house. A key column cannot be hidden.
 struct column_rules {
     std::map<std::string, std::vector<std::string>> hide;  ///< table → columns left out
-    std::map<std::string, std::vector<std::string>> only;  ///< table → columns kept (beside the key)
+    std::map<std::string, std::vector<std::string>>
+        only;  ///< table → columns kept (beside the key)
 };
 
 struct feed_options {
@@ -166,7 +173,7 @@ struct feed_options {
 /// Errors of every call: errc::busy (ask again), errc::drifted (repair, ask again; never with `read_only`),
 /// errc::not_watched, sqlite category (the file is unusable until it is opened anew).
 class feed {
-public:
+  public:
     /// Throws `cannot` with a sentence for the user when the file cannot be opened or is no database.
     /// A file that carries no litefeed tables opens; its feed has no tables and head 0.
     static feed open(const std::string& path, feed_options options = {});
@@ -204,7 +211,7 @@ public:
     /// Lineage, head and schema version, for ETags of what `tables` says.
     [[nodiscard]] result<std::string> version();
 
-private:
+  private:
     struct impl;
     explicit feed(std::unique_ptr<impl>);
     std::unique_ptr<impl> impl_;

@@ -36,7 +36,9 @@ constexpr std::int64_t week_s = 7 * 24 * 3600;
 constexpr std::int64_t entries_max_default = 10'000'000;
 
 std::vector<std::string> names_of(const connection& db, const std::string& type) {
-    statement rows = db.prepare("SELECT name FROM main.sqlite_schema WHERE type = ?1 AND name LIKE 'litefeed!_%' ESCAPE '!'");
+    statement rows = db.prepare(
+        "SELECT name FROM main.sqlite_schema WHERE type = ?1 AND name LIKE 'litefeed!_%' ESCAPE "
+        "'!'");
     rows.bind_text(1, type);
     std::vector<std::string> out;
     while (rows.step()) out.emplace_back(rows.text(0));
@@ -47,7 +49,8 @@ std::vector<std::string> names_of(const connection& db, const std::string& type)
 
 std::uint32_t meta::short_lineage() const {
     std::uint32_t n = 0;
-    std::from_chars(lineage.data(), lineage.data() + std::min<std::size_t>(lineage.size(), 8), n, 16);
+    std::from_chars(lineage.data(), lineage.data() + std::min<std::size_t>(lineage.size(), 8), n,
+                    16);
     return n;
 }
 
@@ -63,40 +66,52 @@ std::string random_hex(std::size_t digits) {
 }
 
 bool is_installed(const connection& db) {
-    return db.integer("SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name IN ('litefeed_log', "
-                      "'litefeed_meta', 'litefeed_tables')") == 3;
+    return db.integer(
+               "SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name IN "
+               "('litefeed_log', "
+               "'litefeed_meta', 'litefeed_tables')") == 3;
 }
 
 void install_format(const connection& db) {
     db.execute(create_tables);
     std::string lineage = random_hex(32);
     if (lineage.substr(0, 8) == "00000000") lineage.front() = '1';
-    statement row = db.prepare("INSERT INTO main.litefeed_meta(id, format, lineage, floor, floor_digest, retention_s, entries_max, "
-                               "seen_through, schema_version, catalog_version, installed_at_ms, compacted_at_ms) "
-                               "VALUES(0, ?1, ?2, 0, 0, ?3, ?4, 0, 0, 0, " + std::string(now_ms_sql) + ", 0)");
-    row.bind(1, format_number).bind_text(2, lineage).bind(3, week_s).bind(4, entries_max_default).run();
+    statement row = db.prepare(
+        "INSERT INTO main.litefeed_meta(id, format, lineage, floor, floor_digest, retention_s, "
+        "entries_max, "
+        "seen_through, schema_version, catalog_version, installed_at_ms, compacted_at_ms) "
+        "VALUES(0, ?1, ?2, 0, 0, ?3, ?4, 0, 0, 0, " +
+        std::string(now_ms_sql) + ", 0)");
+    row.bind(1, format_number)
+        .bind_text(2, lineage)
+        .bind(3, week_s)
+        .bind(4, entries_max_default)
+        .run();
 }
 
 bool remove_format(const connection& db) {
     // Triggers first: one that is left without its log would fail the owner's writes.
     const auto triggers = names_of(db, "trigger");
     const auto tables = names_of(db, "table");
-    for (const std::string& name : triggers) db.execute("DROP TRIGGER main." + quote_identifier(name));
+    for (const std::string& name : triggers)
+        db.execute("DROP TRIGGER main." + quote_identifier(name));
     for (const std::string& name : tables) db.execute("DROP TABLE main." + quote_identifier(name));
     return !triggers.empty() || !tables.empty();
 }
 
 void widen_log(const connection& db, std::size_t parts) {
-    const auto wide = static_cast<std::size_t>(
-        db.integer("SELECT count(*) FROM pragma_table_info('litefeed_log', 'main') WHERE name GLOB 'key*'"));
+    const auto wide = static_cast<std::size_t>(db.integer(
+        "SELECT count(*) FROM pragma_table_info('litefeed_log', 'main') WHERE name GLOB 'key*'"));
     for (std::size_t i = wide + 1; i <= parts; ++i) {
         db.execute("ALTER TABLE main.litefeed_log ADD COLUMN key" + std::to_string(i));
     }
 }
 
 meta read_meta(const connection& db) {
-    statement row = db.prepare("SELECT format, lineage, floor, floor_digest, seen_through, schema_version, catalog_version, "
-                               "installed_at_ms FROM main.litefeed_meta WHERE id = 0");
+    statement row = db.prepare(
+        "SELECT format, lineage, floor, floor_digest, seen_through, schema_version, "
+        "catalog_version, "
+        "installed_at_ms FROM main.litefeed_meta WHERE id = 0");
     meta out;
     if (!row.step()) return out;
     out.format = row.integer(0);
@@ -112,8 +127,10 @@ meta read_meta(const connection& db) {
 
 std::vector<watched_table> read_tables(const connection& db) {
     statement row = db.prepare(
-        "SELECT table_id, name, watched, key_columns, keep, contract, generation, generation_id, generation_seq, reason, "
-        "shape, replace_guards, skip_unchanged, problem, updated_at_ms FROM main.litefeed_tables ORDER BY table_id");
+        "SELECT table_id, name, watched, key_columns, keep, contract, generation, generation_id, "
+        "generation_seq, reason, "
+        "shape, replace_guards, skip_unchanged, problem, updated_at_ms FROM main.litefeed_tables "
+        "ORDER BY table_id");
     std::vector<watched_table> out;
     while (row.step()) {
         watched_table t;
@@ -122,7 +139,9 @@ std::vector<watched_table> read_tables(const connection& db) {
         t.watched = row.integer(2) != 0;
         const auto key = nlohmann::json::parse(row.text(3), nullptr, false);
         if (key.is_array()) {
-            for (const auto& column : key) t.key_columns.push_back(column.is_string() ? column.get<std::string>() : std::string());
+            for (const auto& column : key)
+                t.key_columns.push_back(column.is_string() ? column.get<std::string>()
+                                                           : std::string());
         }
         t.keep = row.text(4);
         t.contract = row.integer(5);
@@ -140,13 +159,24 @@ std::vector<watched_table> read_tables(const connection& db) {
 }
 
 void write_table(const connection& db, const watched_table& t) {
-    const std::string key = nlohmann::json(t.key_columns).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    const std::string key = nlohmann::json(t.key_columns)
+                                .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     statement row = db.prepare(
-        "INSERT OR REPLACE INTO main.litefeed_tables(table_id, name, watched, key_columns, keep, contract, generation, "
-        "generation_id, generation_seq, reason, shape, replace_guards, skip_unchanged, suspended, problem, updated_at_ms) "
-        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 0, nullif(?14, ''), " + std::string(now_ms_sql) + ")");
-    row.bind(1, t.table_id).bind_text(2, t.name).bind(3, t.watched ? 1 : 0).bind_text(4, key).bind_text(5, t.keep);
-    row.bind(6, t.contract).bind(7, t.generation).bind_text(8, t.generation_id).bind(9, t.generation_at.n);
+        "INSERT OR REPLACE INTO main.litefeed_tables(table_id, name, watched, key_columns, keep, "
+        "contract, generation, "
+        "generation_id, generation_seq, reason, shape, replace_guards, skip_unchanged, suspended, "
+        "problem, updated_at_ms) "
+        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 0, nullif(?14, ''), " +
+        std::string(now_ms_sql) + ")");
+    row.bind(1, t.table_id)
+        .bind_text(2, t.name)
+        .bind(3, t.watched ? 1 : 0)
+        .bind_text(4, key)
+        .bind_text(5, t.keep);
+    row.bind(6, t.contract)
+        .bind(7, t.generation)
+        .bind_text(8, t.generation_id)
+        .bind(9, t.generation_at.n);
     row.bind_text(10, t.reason).bind_text(11, t.shape).bind(12, t.options.replace_guards ? 1 : 0);
     row.bind(13, t.options.skip_unchanged ? 1 : 0).bind_text(14, t.problem).run();
     db.execute("UPDATE main.litefeed_meta SET catalog_version = catalog_version + 1");

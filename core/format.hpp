@@ -21,9 +21,9 @@ struct meta {
     std::string lineage;  ///< 32 hex digits; the first 8, never all zero, are what cursors show
     stamp floor;
     std::uint32_t floor_digest{};
-    stamp seen_through;             ///< head when capture was last verified by the keeper
-    std::int64_t schema_version{};  ///< SQLite's, at that time
-    std::int64_t catalog_version{}; ///< moves with every change of litefeed_tables
+    stamp seen_through;              ///< head when capture was last verified by the keeper
+    std::int64_t schema_version{};   ///< SQLite's, at that time
+    std::int64_t catalog_version{};  ///< moves with every change of litefeed_tables
     std::int64_t installed_ms{};
     [[nodiscard]] std::uint32_t short_lineage() const;
 };

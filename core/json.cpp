@@ -8,7 +8,8 @@
 namespace litefeed {
 namespace {
 
-constexpr std::int64_t exact_max = (std::int64_t{1} << 53) - 1;  // JavaScript's largest exact integer
+constexpr std::int64_t exact_max =
+    (std::int64_t{1} << 53) - 1;  // JavaScript's largest exact integer
 
 constexpr auto plain_bytes = [] {
     std::array<bool, 256> plain{};
@@ -41,11 +42,21 @@ std::size_t sequence_size(std::string_view text, std::size_t at) noexcept {
 void append_escape(char c, std::string& to) {
     static constexpr std::string_view hex = "0123456789abcdef";
     switch (c) {
-        case '"': to += "\\\""; return;
-        case '\\': to += "\\\\"; return;
-        case '\n': to += "\\n"; return;
-        case '\r': to += "\\r"; return;
-        case '\t': to += "\\t"; return;
+        case '"':
+            to += "\\\"";
+            return;
+        case '\\':
+            to += "\\\\";
+            return;
+        case '\n':
+            to += "\\n";
+            return;
+        case '\r':
+            to += "\\r";
+            return;
+        case '\t':
+            to += "\\t";
+            return;
         default:
             to += "\\u00";
             to += hex[static_cast<unsigned char>(c) >> 4];
@@ -156,11 +167,20 @@ void append_json_text(std::string_view text, std::string& to) {
 
 void append_json(const statement& row, int column, affinity declared, std::string& to) {
     switch (row.type(column)) {
-        case SQLITE_INTEGER: append_integer(row.integer(column), declared, to); return;
-        case SQLITE_FLOAT: append_real(row.real(column), to); return;
-        case SQLITE_TEXT: append_text_value(row.text(column), to); return;
-        case SQLITE_BLOB: append_hex("blob_hex", row.blob(column), to); return;
-        default: to += "null";
+        case SQLITE_INTEGER:
+            append_integer(row.integer(column), declared, to);
+            return;
+        case SQLITE_FLOAT:
+            append_real(row.real(column), to);
+            return;
+        case SQLITE_TEXT:
+            append_text_value(row.text(column), to);
+            return;
+        case SQLITE_BLOB:
+            append_hex("blob_hex", row.blob(column), to);
+            return;
+        default:
+            to += "null";
     }
 }
 

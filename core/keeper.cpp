@@ -21,9 +21,7 @@ using verdict = capture_state::verdict;
 constexpr int patient_ms = 5000;  // a command that a person typed waits for the owner's transaction
 constexpr int serving_ms = 20;    // a server backs off instead, and tries again
 
-int unknown_collation(void*, int, const void*, int, const void*) {
-    return 0;
-}
+int unknown_collation(void*, int, const void*, int, const void*) { return 0; }
 // Guards may name a collation that only the owner's program has. It is never computed with here, only explained.
 void accept_collation(void*, sqlite3* db, int encoding, const char* name) {
     sqlite3_create_collation(db, name, encoding, nullptr, unknown_collation);
@@ -42,13 +40,15 @@ std::string list(const std::vector<std::string>& names) {
 }
 
 // The table as it can be watched with these options, or why not.
-inspected_table watchable(const connection& db, const schema& at, const std::string& name, const watch_options& options) {
+inspected_table watchable(const connection& db, const schema& at, const std::string& name,
+                          const watch_options& options) {
     inspected_table out = inspect_table(db, at, name);
     if (!out.definition || !options.replace_guards) return out;
     try {
         out.refused = guard_that_scans(db, *out.definition);
     } catch (const sqlite_error& e) {
-        out.refused = std::string("a unique index of it cannot be computed here (") + e.what() + ")";
+        out.refused =
+            std::string("a unique index of it cannot be computed here (") + e.what() + ")";
     }
     if (!out.refused.empty()) out.definition.reset();
     return out;
@@ -122,7 +122,8 @@ struct keeper::impl {
     }
 
     [[nodiscard]] bool has_entry_after(std::int64_t table_id, stamp seen) const {
-        statement row = db.prepare("SELECT 1 FROM main.litefeed_log WHERE seq > ?1 AND table_id = ?2 LIMIT 1");
+        statement row =
+            db.prepare("SELECT 1 FROM main.litefeed_log WHERE seq > ?1 AND table_id = ?2 LIMIT 1");
         return row.bind(1, seen.n).bind(2, table_id).step();
     }
 
@@ -148,7 +149,8 @@ struct keeper::impl {
             return;
         }
         capture_anew(t, *now.definition,
-                     state.what == verdict::reshaped ? reset_reason::schema_changed : reset_reason::triggers_restored);
+                     state.what == verdict::reshaped ? reset_reason::schema_changed
+                                                     : reset_reason::triggers_restored);
         report.generations.emplace_back(t.name, t.reason);
     }
 
@@ -174,13 +176,15 @@ struct keeper::impl {
         const schema now = read_schema(db);
         db.execute("DELETE FROM main.litefeed_schema");
         statement row = db.prepare(
-            "INSERT INTO main.litefeed_schema(place, type, name, tbl_name, rootpage, sql) VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
+            "INSERT INTO main.litefeed_schema(place, type, name, tbl_name, rootpage, sql) "
+            "VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
         for (const schema_entry& e : now.entries) {
             row.bind(1, e.place).bind_text(2, e.type).bind_text(3, e.name).bind_text(4, e.table);
             row.bind(5, e.root_page).bind_text(6, e.sql).run();
         }
-        statement meta_row = db.prepare("UPDATE main.litefeed_meta SET schema_version = ?1, seen_through = "
-                                        "(SELECT coalesce(max(seq), 0) FROM main.litefeed_log) WHERE id = 0");
+        statement meta_row = db.prepare(
+            "UPDATE main.litefeed_meta SET schema_version = ?1, seen_through = "
+            "(SELECT coalesce(max(seq), 0) FROM main.litefeed_log) WHERE id = 0");
         meta_row.bind(1, now.version).run();
     }
 
@@ -202,16 +206,21 @@ struct keeper::impl {
             write(work);
         } catch (const sqlite_error& e) {
             if (e.code() == make_error_code(errc::busy)) {
-                throw cannot("cannot " + what + ": another program holds the database locked; nothing was changed, try again");
+                throw cannot(
+                    "cannot " + what +
+                    ": another program holds the database locked; nothing was changed, try again");
             }
             throw cannot("cannot " + what + ": " + e.what() + "; nothing was changed");
         }
     }
 
-    void watch_one(const std::string& wanted, const table_definition& now, const watch_options& options, watch_report& report) {
+    void watch_one(const std::string& wanted, const table_definition& now,
+                   const watch_options& options, watch_report& report) {
         if (now.keyed_by_rowid) {
-            report.warnings.emplace_back(now.name, "it has no primary key that is NOT NULL, so its rowid is the key; "
-                                                   "VACUUM renumbers rowids, and its readers then start over");
+            report.warnings.emplace_back(
+                now.name,
+                "it has no primary key that is NOT NULL, so its rowid is the key; "
+                "VACUUM renumbers rowids, and its readers then start over");
         }
         for (watched_table& t : read_tables(db)) {
             if (!t.watched || !same_name(t.name, wanted)) continue;
@@ -250,7 +259,8 @@ struct keeper::impl {
 
     void note_repairs(const repair_report& repairs, watch_report& report) const {
         for (const auto& [table, reason] : repairs.generations) report.repaired.push_back(table);
-        for (const std::string& problem : repairs.problems) report.warnings.emplace_back("", problem);
+        for (const std::string& problem : repairs.problems)
+            report.warnings.emplace_back("", problem);
     }
 
     connection db;
@@ -263,9 +273,11 @@ keeper& keeper::operator=(keeper&&) noexcept = default;
 keeper::~keeper() = default;
 
 keeper keeper::open(const std::string& path, bool serving) {
-    connection db = open_database(path, connection::access::read_write, serving ? serving_ms : patient_ms);
+    connection db =
+        open_database(path, connection::access::read_write, serving ? serving_ms : patient_ms);
     if (sqlite3_db_readonly(db.get(), "main") == 1) {
-        throw cannot("cannot write " + path + ": this user may only read it; run as its owner, or serve with --read-only");
+        throw cannot("cannot write " + path +
+                     ": this user may only read it; run as its owner, or serve with --read-only");
     }
     if (serving) never_checkpoint(db);
     sqlite3_collation_needed(db.get(), nullptr, accept_collation);
@@ -307,9 +319,11 @@ void keeper::unwatch(const std::vector<std::string>& tables) {
         if (!is_installed(impl_->db)) throw cannot("nothing is watched in this file");
         for (const std::string& name : tables) {
             auto known = read_tables(impl_->db);
-            const auto found = std::find_if(known.begin(), known.end(),
-                                            [&](const watched_table& t) { return t.watched && same_name(t.name, name); });
-            if (found == known.end()) throw cannot("cannot unwatch " + name + ": it is not watched");
+            const auto found = std::find_if(
+                known.begin(), known.end(),
+                [&](const watched_table& t) { return t.watched && same_name(t.name, name); });
+            if (found == known.end())
+                throw cannot("cannot unwatch " + name + ": it is not watched");
             drop_capture(impl_->db, read_schema(impl_->db), found->table_id);
             append_entry(impl_->db, found->table_id, 'x');
             found->watched = false;

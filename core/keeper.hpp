@@ -12,23 +12,26 @@ namespace litefeed {
 
 /// What a change of the watched set did, table by table, in the words for a person.
 struct watch_report {
-    std::vector<std::string> watched;    ///< newly
-    std::vector<std::string> kept;       ///< already watched and right; nothing was written for them
-    std::vector<std::string> repaired;   ///< capture was incomplete and stands again, in a new generation
-    std::vector<std::pair<std::string, std::string>> refused;   ///< name, reason (watch-all lists instead of failing)
+    std::vector<std::string> watched;  ///< newly
+    std::vector<std::string> kept;     ///< already watched and right; nothing was written for them
+    std::vector<std::string>
+        repaired;  ///< capture was incomplete and stands again, in a new generation
+    std::vector<std::pair<std::string, std::string>>
+        refused;  ///< name, reason (watch-all lists instead of failing)
     std::vector<std::pair<std::string, std::string>> warnings;  ///< name, what to know
 };
 
 struct repair_report {
-    std::vector<std::pair<std::string, std::string>> generations;  ///< table, reason, of each new generation
-    std::vector<std::string> dropped;                              ///< tables that are gone
+    std::vector<std::pair<std::string, std::string>>
+        generations;                    ///< table, reason, of each new generation
+    std::vector<std::string> dropped;   ///< tables that are gone
     std::vector<std::string> problems;  ///< what could not be repaired, in words for a person
 };
 
 /// The one writer: installs, removes and repairs capture, each in one `BEGIN IMMEDIATE`, idempotent, with no DDL when
 /// nothing differs. One thread. Holds the write lock only within a call.
 class keeper {
-public:
+  public:
     /// `serving`: never checkpoints, for the server's lifetime. Else a one-shot command, which closes as any program
     /// does, so that no -wal is left beside the owner's file. Throws `cannot` (missing, not a database, read-only ...).
     static keeper open(const std::string& path, bool serving);
@@ -54,7 +57,7 @@ public:
     /// is missing hid nothing. Errors: errc::busy, errc::not_watched, sqlite.
     [[nodiscard]] result<repair_report> repair(stamp seen = {});
 
-private:
+  private:
     struct impl;
     explicit keeper(std::unique_ptr<impl>);
     std::unique_ptr<impl> impl_;

@@ -13,7 +13,8 @@ void put_u64(std::uint64_t n, std::string& to) {
 
 }  // namespace
 
-std::uint32_t entry_digest(std::int64_t table_id, char op, std::int64_t at_ms, std::string_view encoded_key) {
+std::uint32_t entry_digest(std::int64_t table_id, char op, std::int64_t at_ms,
+                           std::string_view encoded_key) {
     std::string bytes;
     bytes.reserve(17 + encoded_key.size());
     put_u64(static_cast<std::uint64_t>(table_id), bytes);
@@ -24,11 +25,14 @@ std::uint32_t entry_digest(std::int64_t table_id, char op, std::int64_t at_ms, s
 }
 
 log_reader::log_reader(const connection& db)
-    : key_width_(static_cast<int>(
-          db.integer("SELECT count(*) FROM pragma_table_info('litefeed_log', 'main') WHERE name GLOB 'key*'"))) {
+    : key_width_(
+          static_cast<int>(db.integer("SELECT count(*) FROM pragma_table_info('litefeed_log', "
+                                      "'main') WHERE name GLOB 'key*'"))) {
     const std::string key = log_key_columns(static_cast<std::size_t>(key_width_));
-    entry_ = db.prepare("SELECT table_id, op, at_ms, " + key + " FROM main.litefeed_log WHERE seq = ?1");
-    range_ = db.prepare("SELECT seq, table_id, op, " + key + " FROM main.litefeed_log WHERE seq > ?1 AND seq <= ?2 ORDER BY seq");
+    entry_ =
+        db.prepare("SELECT table_id, op, at_ms, " + key + " FROM main.litefeed_log WHERE seq = ?1");
+    range_ = db.prepare("SELECT seq, table_id, op, " + key +
+                        " FROM main.litefeed_log WHERE seq > ?1 AND seq <= ?2 ORDER BY seq");
 }
 
 std::optional<log_reader::standing_entry> log_reader::entry(stamp at) {
@@ -59,7 +63,9 @@ rest_cursor log_reader::cursor_at(stamp at, const meta& m) {
 }
 
 stamp append_entry(const connection& db, std::int64_t table_id, char op) {
-    statement row = db.prepare("INSERT INTO main.litefeed_log(table_id, op, at_ms) VALUES(?1, ?2, " + std::string(now_ms_sql) + ")");
+    statement row =
+        db.prepare("INSERT INTO main.litefeed_log(table_id, op, at_ms) VALUES(?1, ?2, " +
+                   std::string(now_ms_sql) + ")");
     row.bind(1, table_id).bind_text(2, std::string_view(&op, 1)).run();
     return {sqlite3_last_insert_rowid(db.get())};
 }

@@ -8,7 +8,8 @@ namespace litefeed {
 
 /// Opens the owner's file and proves that it is a database. Throws `cannot` with a sentence for the user: missing, a
 /// directory, no rights, not a database, a feed of a later litefeed.
-[[nodiscard]] connection open_database(const std::string& path, connection::access how, int busy_timeout_ms);
+[[nodiscard]] connection open_database(const std::string& path, connection::access how,
+                                       int busy_timeout_ms);
 
 /// Throws sqlite_error when the path names another file than the one that is open, or none: whoever holds the connection
 /// opens it anew and verifies. One stat. (SQLITE_FCNTL_HAS_MOVED: the path is never opened outside SQLite, since closing

@@ -42,27 +42,32 @@ std::string row_name(std::int64_t table_id, const statement& row, int first_key_
 
 }  // namespace
 
-delta_plan delta_plan::make(log_reader& log, stamp base, stamp ceiling, const std::vector<std::int64_t>& tables,
-                            std::int64_t effort_max) {
+delta_plan delta_plan::make(log_reader& log, stamp base, stamp ceiling,
+                            const std::vector<std::int64_t>& tables, std::int64_t effort_max) {
     std::unordered_map<std::string, std::size_t> index;
     std::vector<row_entries> rows;
     std::map<std::int64_t, stamp> truncated;  // table → its last `x`
     std::int64_t effort = 0;
-    log.scan(base, ceiling, [&](stamp at, std::int64_t table_id, char op, const statement& row, int first_key_column) {
-        if (effort_max > 0 && ++effort > effort_max) throw boost::system::system_error(make_error_code(errc::too_long));
-        if (!std::binary_search(tables.begin(), tables.end(), table_id)) return;
-        if (op == 'x') truncated[table_id] = at;
-        if (op != 'i' && op != 'u' && op != 'd' && op != 't') return;
-        const auto [found, is_new] = index.try_emplace(row_name(table_id, row, first_key_column, log.key_width()), rows.size());
-        if (is_new) rows.push_back({.table_id = table_id, .last = {}, .last_touch = {}});
-        rows[found->second].add(at, op);
-    });
+    log.scan(
+        base, ceiling,
+        [&](stamp at, std::int64_t table_id, char op, const statement& row, int first_key_column) {
+            if (effort_max > 0 && ++effort > effort_max)
+                throw boost::system::system_error(make_error_code(errc::too_long));
+            if (!std::binary_search(tables.begin(), tables.end(), table_id)) return;
+            if (op == 'x') truncated[table_id] = at;
+            if (op != 'i' && op != 'u' && op != 'd' && op != 't') return;
+            const auto [found, is_new] = index.try_emplace(
+                row_name(table_id, row, first_key_column, log.key_width()), rows.size());
+            if (is_new) rows.push_back({.table_id = table_id, .last = {}, .last_touch = {}});
+            rows[found->second].add(at, op);
+        });
     delta_plan out;
     for (const row_entries& r : rows) {
         if (truncated.find(r.table_id) == truncated.end()) out.changes_.push_back(r.planned());
     }
     for (const auto& [table_id, at] : truncated) out.changes_.push_back({at, false, false, true});
-    std::sort(out.changes_.begin(), out.changes_.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
+    std::sort(out.changes_.begin(), out.changes_.end(),
+              [](const auto& a, const auto& b) { return a.at < b.at; });
     return out;
 }
 
@@ -81,9 +86,9 @@ void plan_cache::put(key k, std::shared_ptr<const delta_plan> plan) {
         return n;
     };
     while (plans_.size() > 1 && (plans_.size() > plans_max || total() > planned_changes_max)) {
-        plans_.erase(std::min_element(plans_.begin(), plans_.end(), [](const auto& a, const auto& b) {
-            return a.second.used < b.second.used;
-        }));
+        plans_.erase(std::min_element(
+            plans_.begin(), plans_.end(),
+            [](const auto& a, const auto& b) { return a.second.used < b.second.used; }));
     }
 }
 

@@ -31,8 +31,8 @@ std::string exactly(const std::vector<key_column>& key, bool is_rowid) {
         if (!out.empty()) out += " AND ";
         out += name + " = " + value;
         if (!is_rowid) {
-            out += " COLLATE " + k.collation + " AND " + name + " COLLATE BINARY IS " + value + " AND typeof(" + name +
-                   ") = typeof(" + value + ")";
+            out += " COLLATE " + k.collation + " AND " + name + " COLLATE BINARY IS " + value +
+                   " AND typeof(" + name + ") = typeof(" + value + ")";
         }
     }
     return out;
@@ -40,7 +40,8 @@ std::string exactly(const std::vector<key_column>& key, bool is_rowid) {
 
 // A cut may fall inside a UTF-8 sequence, which a UTF-16 database would turn into something that sorts elsewhere.
 void trim_partial_character(std::string& text) {
-    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();
+    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80)
+        text.pop_back();
     if (!text.empty() && static_cast<unsigned char>(text.back()) >= 0xc0) text.pop_back();
 }
 
@@ -71,8 +72,12 @@ bool shares_prefix(const statement& row, int first_column, const row_key& prefix
 }  // namespace
 
 row_reader::row_reader(const connection& db, const table_definition& table,
-                       const std::vector<const column_definition*>& visible, std::size_t row_bytes_max)
-    : db_(db), table_("main." + quote_identifier(table.name)), key_(table.key), row_bytes_max_(row_bytes_max) {
+                       const std::vector<const column_definition*>& visible,
+                       std::size_t row_bytes_max)
+    : db_(db),
+      table_("main." + quote_identifier(table.name)),
+      key_(table.key),
+      row_bytes_max_(row_bytes_max) {
     std::vector<std::string> names, key_names;
     for (const column_definition* c : visible) {
         names.push_back(c->name);
@@ -84,10 +89,12 @@ row_reader::row_reader(const connection& db, const table_definition& table,
     member_ = object_members(names);
     key_member_ = object_members(key_names);
     const bool is_rowid = table.integer_key || table.keyed_by_rowid;
-    find_ = db.prepare("SELECT " + columns_ + " FROM " + table_ + " WHERE " + exactly(key_, is_rowid));
+    find_ =
+        db.prepare("SELECT " + columns_ + " FROM " + table_ + " WHERE " + exactly(key_, is_rowid));
 }
 
-change::span row_reader::append_key(const statement& from, int first_column, std::string& bytes) const {
+change::span row_reader::append_key(const statement& from, int first_column,
+                                    std::string& bytes) const {
     const std::size_t begin = bytes.size();
     for (std::size_t i = 0; i < key_.size(); ++i) {
         const int column = first_column + static_cast<int>(i);
@@ -118,7 +125,8 @@ void row_reader::append_row(const statement& row, change& to, std::string& bytes
     std::size_t size = 0;
     for (int i = 0; i < count; ++i) {
         const int type = row.type(i);
-        if (type == SQLITE_TEXT || type == SQLITE_BLOB) size += static_cast<std::size_t>(sqlite3_column_bytes(row.get(), i));
+        if (type == SQLITE_TEXT || type == SQLITE_BLOB)
+            size += static_cast<std::size_t>(sqlite3_column_bytes(row.get(), i));
     }
     if (size > row_bytes_max_) {
         to.too_large = size;
@@ -145,30 +153,36 @@ std::string row_reader::order() const {
 std::string row_reader::behind(std::size_t parts, const char* comparison) const {
     std::string left, right;
     for (std::size_t i = 0; i < parts; ++i) {
-        left += (i == 0 ? "" : ", ") + quote_identifier(key_[i].name) + " COLLATE " + key_[i].collation;
+        left +=
+            (i == 0 ? "" : ", ") + quote_identifier(key_[i].name) + " COLLATE " + key_[i].collation;
         right += (i == 0 ? "?" : ", ?") + std::to_string(i + 1);
     }
-    return parts == 1 ? left + comparison + right : "(" + left + ")" + comparison + "(" + right + ")";
+    return parts == 1 ? left + comparison + right
+                      : "(" + left + ")" + comparison + "(" + right + ")";
 }
 
 statement row_reader::scan_statement(const std::string& where) const {
     std::string key;
     for (const key_column& k : key_) key += ", " + quote_identifier(k.name);
-    return db_.prepare("SELECT " + columns_ + key + " FROM " + table_ + (where.empty() ? "" : " WHERE " + where) + " ORDER BY " +
-                       order());
+    return db_.prepare("SELECT " + columns_ + key + " FROM " + table_ +
+                       (where.empty() ? "" : " WHERE " + where) + " ORDER BY " + order());
 }
 
 void row_reader::scan(const place& from, const std::function<bool(const statement&, int)>& each) {
     const int key_column_index = std::max(1, static_cast<int>(member_.size()));
     row_key key;
     bool cut = false;
-    if (!decode(from.last_key, key, cut) || key.size() > key_.size() || cut != (from.cut && cut)) malformed();
+    if (!decode(from.last_key, key, cut) || key.size() > key_.size() || cut != (from.cut && cut))
+        malformed();
     if (!from.cut && !from.last_key.empty() && key.size() != key_.size()) malformed();
-    if (cut && !key.empty() && std::holds_alternative<std::string>(key.back())) trim_partial_character(std::get<std::string>(key.back()));
-    statement rows = scan_statement(key.empty() ? "" : behind(key.size(), from.cut ? " >= " : " > "));
+    if (cut && !key.empty() && std::holds_alternative<std::string>(key.back()))
+        trim_partial_character(std::get<std::string>(key.back()));
+    statement rows =
+        scan_statement(key.empty() ? "" : behind(key.size(), from.cut ? " >= " : " > "));
     const auto start = [&] {
         rows.reset();
-        for (std::size_t i = 0; i < key.size(); ++i) bind_value(rows, static_cast<int>(i) + 1, key[i]);
+        for (std::size_t i = 0; i < key.size(); ++i)
+            bind_value(rows, static_cast<int>(i) + 1, key[i]);
     };
     start();
     bool standing = rows.step();

@@ -16,10 +16,10 @@ namespace litefeed {
 /// Reads a table's rows and keys as JSON into a delta. Statements are prepared once; they are made anew with the
 /// catalog whenever the schema moved, so that a column count is never stale. In the caller's transaction.
 class row_reader {
-public:
+  public:
     /// `visible`: the columns that may leave the house, in order.
-    row_reader(const connection& db, const table_definition& table, const std::vector<const column_definition*>& visible,
-               std::size_t row_bytes_max);
+    row_reader(const connection& db, const table_definition& table,
+               const std::vector<const column_definition*>& visible, std::size_t row_bytes_max);
 
     /// Appends the key that stands in the columns from `first_column` on of `from`.
     change::span append_key(const statement& from, int first_column, std::string& bytes) const;
@@ -43,7 +43,7 @@ public:
     /// The place behind the row that `scan` stands on.
     [[nodiscard]] place place_of(const statement& row, int key_column) const;
 
-private:
+  private:
     [[nodiscard]] std::string order() const;
     [[nodiscard]] std::string behind(std::size_t parts, const char* comparison) const;
     statement scan_statement(const std::string& where) const;
@@ -52,8 +52,8 @@ private:
     std::string table_;
     std::vector<key_column> key_;
     std::string columns_;
-    std::vector<std::string> member_;    // `{"id":`, `,"title":` … of each visible column
-    std::vector<affinity> affinity_;     // of each visible column
+    std::vector<std::string> member_;  // `{"id":`, `,"title":` … of each visible column
+    std::vector<affinity> affinity_;   // of each visible column
     std::vector<std::string> key_member_;
     std::size_t row_bytes_max_;
     statement find_;

@@ -9,9 +9,7 @@
 namespace litefeed {
 namespace {
 
-[[noreturn]] void fail(errc e) {
-    throw boost::system::system_error(make_error_code(e));
-}
+[[noreturn]] void fail(errc e) { throw boost::system::system_error(make_error_code(e)); }
 
 // Everything of a page cursor must still hold: where the run began, its ceiling, and the highest head it was read at.
 std::optional<reset_reason> check_page(const feed_view::snapshot& now, const page_cursor& at) {
@@ -27,8 +25,9 @@ std::optional<reset_reason> check_page(const feed_view::snapshot& now, const pag
 }
 
 class run {
-public:
-    run(const feed_view::snapshot& now, plan_cache& plans, const question& q) : now_(now), plans_(plans), question_(q) {
+  public:
+    run(const feed_view::snapshot& now, plan_cache& plans, const question& q)
+        : now_(now), plans_(plans), question_(q) {
         auto selected = now.tables().select(q.want);
         if (!selected) fail(errc::unknown_table);
         selected_ = std::move(*selected);
@@ -45,7 +44,7 @@ public:
         return std::move(out_);
     }
 
-private:
+  private:
     // Where the run stands before this answer; nothing when the answer is complete already.
     std::optional<page_cursor> begin(const position& from) {
         if (std::holds_alternative<from_now>(from)) return at_rest(here_);
@@ -98,9 +97,10 @@ private:
         out.phase = telling_place{base.at};
         if (starting_over_.empty()) return out;
         // The newest generation gives the reason: it is what happened last.
-        const auto newest = std::max_element(starting_over_.begin(), starting_over_.end(), [](const auto* a, const auto* b) {
-            return a->row.generation_at < b->row.generation_at;
-        });
+        const auto newest = std::max_element(starting_over_.begin(), starting_over_.end(),
+                                             [](const auto* a, const auto* b) {
+                                                 return a->row.generation_at < b->row.generation_at;
+                                             });
         std::vector<std::string> names;
         for (const catalog_table* t : starting_over_) names.push_back(t->row.name);
         out_.reset = reset{reason_of(**newest), std::move(names), now_.state().floor};
@@ -110,8 +110,9 @@ private:
 
     static reset_reason reason_of(const catalog_table& t) {
         if (t.drifted) return *t.drifted;
-        for (const auto r : {reset_reason::enabled, reset_reason::schema_changed, reset_reason::feed_restored,
-                             reset_reason::contract_upgraded, reset_reason::bulk_load}) {
+        for (const auto r :
+             {reset_reason::enabled, reset_reason::schema_changed, reset_reason::feed_restored,
+              reset_reason::contract_upgraded, reset_reason::bulk_load}) {
             if (to_word(r) == t.row.reason) return r;
         }
         return reset_reason::triggers_restored;
@@ -119,7 +120,8 @@ private:
 
     void find_starting_over(stamp base) {
         for (catalog_table* t : selected_) {
-            if (t->drifted || (t->live() && t->row.generation_at > base)) starting_over_.push_back(t);
+            if (t->drifted || (t->live() && t->row.generation_at > base))
+                starting_over_.push_back(t);
         }
     }
 
@@ -151,7 +153,8 @@ private:
             for (catalog_table* t : tables) {
                 auto& at = std::get<reading_place>(place_.phase);
                 if ((!t->live() && !t->drifted) || t->row.table_id < at.table_id) continue;
-                if (t->row.table_id != at.table_id) at = reading_place{t->row.table_id, false, {}, false, 0};
+                if (t->row.table_id != at.table_id)
+                    at = reading_place{t->row.table_id, false, {}, false, 0};
                 if (!read_table(*t)) return stop_here();
             }
             if (!place_.base) {
@@ -173,7 +176,8 @@ private:
         if (full()) return false;
         const std::uint32_t name = name_index(t);
         if (!at.begun && place_.clears) {
-            out_.changes.changes.push_back({name, change_op::truncate, t.row.generation_at, {}, {}, 0});
+            out_.changes.changes.push_back(
+                {name, change_op::truncate, t.row.generation_at, {}, {}, 0});
         }
         at.begun = true;
         if (!t.live()) return true;  // gone: the truncate was all
@@ -181,20 +185,21 @@ private:
         row_reader::place last;
         bool moved = false;
         try {
-            t.rows->scan({at.last_key, at.cut, at.last_key_hash}, [&](const statement& row, int key_column) {
-                if (full()) {
-                    complete = false;
-                    return false;
-                }
-                spend();
-                change c{name, change_op::read, {}, {}, {}, 0};
-                c.key = t.rows->append_key(row, key_column, out_.changes.bytes);
-                t.rows->append_row(row, c, out_.changes.bytes);
-                out_.changes.changes.push_back(c);
-                last = t.rows->place_of(row, key_column);
-                moved = true;
-                return true;
-            });
+            t.rows->scan({at.last_key, at.cut, at.last_key_hash},
+                         [&](const statement& row, int key_column) {
+                             if (full()) {
+                                 complete = false;
+                                 return false;
+                             }
+                             spend();
+                             change c{name, change_op::read, {}, {}, {}, 0};
+                             c.key = t.rows->append_key(row, key_column, out_.changes.bytes);
+                             t.rows->append_row(row, c, out_.changes.bytes);
+                             out_.changes.changes.push_back(c);
+                             last = t.rows->place_of(row, key_column);
+                             moved = true;
+                             return true;
+                         });
         } catch (const boost::system::system_error& e) {
             if (e.code() != make_error_code(errc::malformed_cursor)) throw;
             // The key is another one since this run began; the next cursor at rest will start the table over.
@@ -210,18 +215,20 @@ private:
     std::shared_ptr<const delta_plan> plan() {
         std::vector<std::int64_t> tables;
         for (const catalog_table* t : selected_) {
-            const bool starts_over = std::any_of(starting_over_.begin(), starting_over_.end(), [&](const catalog_table* s) {
-                return same_name(s->row.name, t->row.name);
-            });
+            const bool starts_over = std::any_of(
+                starting_over_.begin(), starting_over_.end(),
+                [&](const catalog_table* s) { return same_name(s->row.name, t->row.name); });
             if (!starts_over) tables.push_back(t->row.table_id);
         }
         const stamp base = place_.base->at;
         if (base == place_.ceiling.at || tables.empty()) return std::make_shared<delta_plan>();
-        plan_cache::key key{place_.ceiling.lineage, place_.ceiling.digest, base, place_.ceiling.at, std::move(tables)};
+        plan_cache::key key{place_.ceiling.lineage, place_.ceiling.digest, base, place_.ceiling.at,
+                            std::move(tables)};
         if (auto known = plans_.find(key)) return known;
-        auto made = std::make_shared<const delta_plan>(
-            delta_plan::make(now_.log(), base, place_.ceiling.at, key.tables, question_.effort_max));
-        if (made->changes().size() > static_cast<std::size_t>(question_.rows_max)) plans_.put(std::move(key), made);
+        auto made = std::make_shared<const delta_plan>(delta_plan::make(
+            now_.log(), base, place_.ceiling.at, key.tables, question_.effort_max));
+        if (made->changes().size() > static_cast<std::size_t>(question_.rows_max))
+            plans_.put(std::move(key), made);
         return made;
     }
 
@@ -229,8 +236,9 @@ private:
     bool tell_delta() {
         const auto planned = plan();
         auto& at = std::get<telling_place>(place_.phase);
-        auto next = std::upper_bound(planned->changes().begin(), planned->changes().end(), at.told,
-                                     [](stamp told, const planned_change& p) { return told < p.at; });
+        auto next =
+            std::upper_bound(planned->changes().begin(), planned->changes().end(), at.told,
+                             [](stamp told, const planned_change& p) { return told < p.at; });
         for (; next != planned->changes().end(); ++next) {
             if (full()) return false;
             spend();
@@ -294,7 +302,8 @@ answer answer_changes(const feed_view::snapshot& now, plan_cache& plans, const q
     if (!now.installed()) {
         if (!q.want.tables.empty()) fail(errc::unknown_table);
         answer out;
-        const bool fresh = std::holds_alternative<from_now>(q.from) || std::holds_alternative<from_nothing>(q.from);
+        const bool fresh = std::holds_alternative<from_now>(q.from) ||
+                           std::holds_alternative<from_nothing>(q.from);
         if (!fresh) out.reset = reset{reset_reason::ahead_of_head, {}, {}};
         out.next = rest_cursor{};
         return out;
@@ -304,9 +313,10 @@ answer answer_changes(const feed_view::snapshot& now, plan_cache& plans, const q
 
 std::string version_of(const feed_view::snapshot& now) {
     std::array<char, 64> text{};
-    const int size = std::snprintf(text.data(), text.size(), "%08x.%llx.%llx", now.state().short_lineage(),
-                                   static_cast<unsigned long long>(now.head().n),
-                                   static_cast<unsigned long long>(now.schema_version()));
+    const int size =
+        std::snprintf(text.data(), text.size(), "%08x.%llx.%llx", now.state().short_lineage(),
+                      static_cast<unsigned long long>(now.head().n),
+                      static_cast<unsigned long long>(now.schema_version()));
     return {text.data(), static_cast<std::size_t>(size)};
 }
 
@@ -345,7 +355,8 @@ rows_page answer_rows(const feed_view::snapshot& now, const rows_question& q) {
     row_reader::place last{at.last_key, at.cut, at.last_key_hash};
     bool complete = true;
     t->rows->scan(last, [&](const statement& row, int key_column) {
-        if (out.rows.changes.size() >= static_cast<std::size_t>(q.rows_max) || out.rows.bytes.size() >= q.bytes_max) {
+        if (out.rows.changes.size() >= static_cast<std::size_t>(q.rows_max) ||
+            out.rows.bytes.size() >= q.bytes_max) {
             complete = false;
             return false;
         }

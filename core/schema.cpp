@@ -16,10 +16,12 @@ const schema_entry* schema::find(std::string_view type, std::string_view name) c
 schema read_schema(const connection& db) {
     schema out;
     out.version = db.integer("PRAGMA main.schema_version");
-    statement rows = db.prepare("SELECT rowid, type, name, tbl_name, rootpage, sql FROM main.sqlite_schema ORDER BY rowid");
+    statement rows = db.prepare(
+        "SELECT rowid, type, name, tbl_name, rootpage, sql FROM main.sqlite_schema ORDER BY rowid");
     while (rows.step()) {
-        out.entries.push_back({rows.integer(0), std::string(rows.text(1)), std::string(rows.text(2)),
-                               std::string(rows.text(3)), std::string(rows.text(5)), rows.integer(4)});
+        out.entries.push_back({rows.integer(0), std::string(rows.text(1)),
+                               std::string(rows.text(2)), std::string(rows.text(3)),
+                               std::string(rows.text(5)), rows.integer(4)});
     }
     return out;
 }

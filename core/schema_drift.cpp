@@ -6,9 +6,9 @@ namespace litefeed {
 namespace {
 
 const schema_entry* same_entry(const schema& in, const schema_entry& e) {
-    const auto found = std::find_if(in.entries.begin(), in.entries.end(), [&](const schema_entry& other) {
-        return other.type == e.type && other.name == e.name;
-    });
+    const auto found = std::find_if(
+        in.entries.begin(), in.entries.end(),
+        [&](const schema_entry& other) { return other.type == e.type && other.name == e.name; });
     return found == in.entries.end() ? nullptr : &*found;
 }
 
@@ -25,9 +25,12 @@ bool is_automatic(const schema_entry& e) {
 schema read_verified_schema(const connection& db) {
     schema out;
     out.version = db.integer("SELECT schema_version FROM main.litefeed_meta WHERE id = 0");
-    statement rows = db.prepare("SELECT place, type, name, tbl_name, sql, rootpage FROM main.litefeed_schema ORDER BY place");
+    statement rows = db.prepare(
+        "SELECT place, type, name, tbl_name, sql, rootpage FROM main.litefeed_schema ORDER BY "
+        "place");
     while (rows.step()) {
-        out.entries.push_back({rows.integer(0), std::string(rows.text(1)), std::string(rows.text(2)), std::string(rows.text(3)),
+        out.entries.push_back({rows.integer(0), std::string(rows.text(1)),
+                               std::string(rows.text(2)), std::string(rows.text(3)),
                                std::string(rows.text(4)), rows.integer(5)});
     }
     return out;
@@ -47,7 +50,9 @@ std::int64_t explained_steps(const schema& before, const schema& after) {
             ++steps;
         } else if (e.type == "table" && e.sql != old->sql) {
             // One ALTER at least; each added or dropped column is one more.
-            const auto commas = [](const std::string& sql) { return std::count(sql.begin(), sql.end(), ','); };
+            const auto commas = [](const std::string& sql) {
+                return std::count(sql.begin(), sql.end(), ',');
+            };
             steps += std::max<std::int64_t>(1, std::abs(commas(e.sql) - commas(old->sql)));
         } else if (e.sql != old->sql) {
             steps += 2;  // dropped and made anew

@@ -4,7 +4,8 @@
 
 namespace litefeed {
 
-feed_view::feed_view(connection db, feed_options options) : db_(std::move(db)), options_(std::move(options)) {
+feed_view::feed_view(connection db, feed_options options)
+    : db_(std::move(db)), options_(std::move(options)) {
     schema_version_row_ = db_.prepare("PRAGMA main.schema_version");
 }
 
@@ -18,7 +19,8 @@ void feed_view::load() {
     if (!is_installed(db_)) return;
     log_ = std::make_unique<log_reader>(db_);
     state_row_ = db_.prepare(
-        "SELECT floor, floor_digest, catalog_version, (SELECT max(seq) FROM main.litefeed_log), lineage, installed_at_ms, format, schema_version "
+        "SELECT floor, floor_digest, catalog_version, (SELECT max(seq) FROM main.litefeed_log), "
+        "lineage, installed_at_ms, format, schema_version "
         "FROM main.litefeed_meta WHERE id = 0");
 }
 
@@ -33,10 +35,12 @@ void feed_view::read_state() {
     meta_.installed_ms = row->integer(5);
     meta_.format = row->integer(6);
     recorded_version_ = row->integer(7);
-    if (head_ > stamp_max) throw sqlite_error(SQLITE_CORRUPT, "the log's newest stamp is beyond 2^53");
+    if (head_ > stamp_max)
+        throw sqlite_error(SQLITE_CORRUPT, "the log's newest stamp is beyond 2^53");
 }
 
-feed_view::snapshot::snapshot(feed_view& of) : view_(of), transaction_(of.db_, transaction::kind::deferred) {
+feed_view::snapshot::snapshot(feed_view& of)
+    : view_(of), transaction_(of.db_, transaction::kind::deferred) {
     refuse_moved(view_.db_);
     std::int64_t version = 0;
     {
@@ -51,7 +55,8 @@ feed_view::snapshot::snapshot(feed_view& of) : view_(of), transaction_(of.db_, t
     }
     if (view_.log_ != nullptr) {
         view_.read_state();
-        if (view_.meta_.format > format_number) throw boost::system::system_error(make_error_code(errc::newer_format));
+        if (view_.meta_.format > format_number)
+            throw boost::system::system_error(make_error_code(errc::newer_format));
         if (moved || view_.meta_.catalog_version != view_.loaded_catalog_version_) {
             view_.loaded_catalog_version_ = -1;
             schema at = read_schema(view_.db_);

@@ -13,12 +13,12 @@ namespace litefeed {
 
 /// A connection's view of the feed across its read transactions: reads what moved, verifies it, and keeps the rest.
 class feed_view {
-public:
+  public:
     feed_view(connection db, feed_options options);
 
     /// One read transaction. While it stands, head, floor, catalog and log belong together.
     class snapshot {
-    public:
+      public:
         /// Throws sqlite_error; errc::drifted and errc::newer_format as boost::system::system_error.
         explicit snapshot(feed_view& of);
         [[nodiscard]] stamp head() const { return view_.head_; }
@@ -30,11 +30,13 @@ public:
         [[nodiscard]] rest_cursor cursor_at(stamp at) const;
         [[nodiscard]] std::int64_t schema_version() const { return view_.schema_version_; }
         /// True when the owner changed the schema since the keeper last wrote down what it saw.
-        [[nodiscard]] bool unrecorded() const { return installed() && view_.recorded_version_ != view_.schema_version_; }
+        [[nodiscard]] bool unrecorded() const {
+            return installed() && view_.recorded_version_ != view_.schema_version_;
+        }
         /// True when the catalog was read anew for this snapshot.
         [[nodiscard]] bool reloaded() const { return reloaded_; }
 
-    private:
+      private:
         feed_view& view_;
         transaction transaction_;
         bool reloaded_ = false;
@@ -45,7 +47,7 @@ public:
     [[nodiscard]] const feed_options& options() const { return options_; }
     [[nodiscard]] stamp verified_through() const { return verified_through_; }
 
-private:
+  private:
     void load();
     void read_state();
 

@@ -15,19 +15,13 @@ std::string quoted(std::string_view text, char quote) {
     return out;
 }
 
-bool is_space(char c) {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r';
-}
-bool is_digit(char c) {
-    return c >= '0' && c <= '9';
-}
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\f' || c == '\r'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c == '$' ||
-           static_cast<unsigned char>(c) >= 0x80;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' ||
+           c == '$' || static_cast<unsigned char>(c) >= 0x80;
 }
-char lower(char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 // The end of a quoted token that begins at `at`; a doubled quote is part of it.
 std::size_t quoted_end(std::string_view sql, std::size_t at, char quote) {
@@ -76,11 +70,13 @@ std::size_t name_end(std::string_view sql, std::size_t at) {
 }
 
 bool is_word(const sql_token& t, std::string_view word) {
-    return t.what == sql_token::kind::identifier && is_name(t.source.front()) && same_name(t.source, word);
+    return t.what == sql_token::kind::identifier && is_name(t.source.front()) &&
+           same_name(t.source, word);
 }
 
 // The source text from token `first` up to, not including, token `last`.
-std::string text_between(const std::vector<sql_token>& tokens, std::size_t first, std::size_t last) {
+std::string text_between(const std::vector<sql_token>& tokens, std::size_t first,
+                         std::size_t last) {
     if (first >= last) return {};
     const char* begin = tokens[first].source.data();
     const char* end = tokens[last - 1].source.data() + tokens[last - 1].source.size();
@@ -115,16 +111,13 @@ std::size_t find_open(const std::vector<sql_token>& tokens, std::size_t from) {
 
 }  // namespace
 
-std::string quote_identifier(std::string_view name) {
-    return quoted(name, '"');
-}
+std::string quote_identifier(std::string_view name) { return quoted(name, '"'); }
 
-std::string quote_text(std::string_view text) {
-    return quoted(text, '\'');
-}
+std::string quote_text(std::string_view text) { return quoted(text, '\''); }
 
 bool same_name(std::string_view a, std::string_view b) noexcept {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) { return lower(x) == lower(y); });
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](char x, char y) { return lower(x) == lower(y); });
 }
 
 std::vector<sql_token> sql_tokens(std::string_view sql) {
@@ -146,8 +139,9 @@ std::vector<sql_token> sql_tokens(std::string_view sql) {
             end = quoted_end(sql, at + 1, '\'');
         } else if (is_digit(c) || (c == '.' && at + 1 < sql.size() && is_digit(sql[at + 1]))) {
             what = kind::number;
-            while (end < sql.size() && (is_name(sql[end]) || sql[end] == '.' ||
-                                        ((sql[end] == '+' || sql[end] == '-') && lower(sql[end - 1]) == 'e'))) {
+            while (end < sql.size() &&
+                   (is_name(sql[end]) || sql[end] == '.' ||
+                    ((sql[end] == '+' || sql[end] == '-') && lower(sql[end - 1]) == 'e'))) {
                 ++end;
             }
         } else if (is_name(c)) {
@@ -173,7 +167,9 @@ index_text read_create_index(std::string_view sql) {
     for (const auto [begin, end] : members(tokens, open)) {
         close = end;
         std::size_t last = end;
-        if (last > begin + 1 && (is_word(tokens[last - 1], "ASC") || is_word(tokens[last - 1], "DESC"))) --last;
+        if (last > begin + 1 &&
+            (is_word(tokens[last - 1], "ASC") || is_word(tokens[last - 1], "DESC")))
+            --last;
         out.terms.push_back({text_between(tokens, begin, last)});
     }
     if (close + 1 < tokens.size() && is_word(tokens[close + 1], "WHERE")) {
@@ -190,10 +186,12 @@ std::string generated_expression(std::string_view create_table, std::size_t posi
     if (position >= columns.size()) return {};
     const int depth = tokens[open].depth;
     for (std::size_t i = columns[position].begin; i + 1 < columns[position].end; ++i) {
-        if (tokens[i].depth != depth || !is_word(tokens[i], "AS") || tokens[i + 1].source != "(") continue;
+        if (tokens[i].depth != depth || !is_word(tokens[i], "AS") || tokens[i + 1].source != "(")
+            continue;
         const int inner = tokens[i + 1].depth;
         for (std::size_t end = i + 2; end < columns[position].end; ++end) {
-            if (tokens[end].source == ")" && tokens[end].depth == inner) return text_between(tokens, i + 2, end);
+            if (tokens[end].source == ")" && tokens[end].depth == inner)
+                return text_between(tokens, i + 2, end);
         }
     }
     return {};
@@ -204,7 +202,9 @@ std::vector<std::string> names_in(std::string_view expression) {
     std::vector<std::string> out;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
         if (tokens[i].what != sql_token::kind::identifier) continue;
-        if (i + 1 < tokens.size() && tokens[i + 1].source == "(" && is_name(tokens[i].source.front())) continue;
+        if (i + 1 < tokens.size() && tokens[i + 1].source == "(" &&
+            is_name(tokens[i].source.front()))
+            continue;
         out.push_back(tokens[i].value);
     }
     return out;

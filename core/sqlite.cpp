@@ -25,7 +25,8 @@ sqlite_error::sqlite_error(int extended_code, const std::string& message)
 
 statement::statement(sqlite3* db, std::string_view sql) {
     sqlite3_stmt* raw = nullptr;
-    check(db, sqlite3_prepare_v3(db, sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT, &raw, nullptr));
+    check(db, sqlite3_prepare_v3(db, sql.data(), static_cast<int>(sql.size()),
+                                 SQLITE_PREPARE_PERSISTENT, &raw, nullptr));
     handle_.reset(raw);
 }
 
@@ -48,9 +49,7 @@ void statement::run() {
     }
 }
 
-void statement::reset() noexcept {
-    sqlite3_reset(get());
-}
+void statement::reset() noexcept { sqlite3_reset(get()); }
 
 statement& statement::bind(int index, std::int64_t value) {
     check(sqlite3_db_handle(get()), sqlite3_bind_int64(get(), index, value));
@@ -63,14 +62,16 @@ statement& statement::bind(int index, double value) {
 }
 
 statement& statement::bind_text(int index, std::string_view value) {
-    check(sqlite3_db_handle(get()), sqlite3_bind_text64(get(), index, value.data() != nullptr ? value.data() : "",
-                                                        value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
+    check(sqlite3_db_handle(get()),
+          sqlite3_bind_text64(get(), index, value.data() != nullptr ? value.data() : "",
+                              value.size(), SQLITE_TRANSIENT, SQLITE_UTF8));
     return *this;
 }
 
 statement& statement::bind_blob(int index, std::string_view value) {
-    check(sqlite3_db_handle(get()), sqlite3_bind_blob64(get(), index, value.data() != nullptr ? value.data() : "",
-                                                        value.size(), SQLITE_TRANSIENT));
+    check(sqlite3_db_handle(get()),
+          sqlite3_bind_blob64(get(), index, value.data() != nullptr ? value.data() : "",
+                              value.size(), SQLITE_TRANSIENT));
     return *this;
 }
 
@@ -81,20 +82,24 @@ statement& statement::bind_null(int index) {
 
 std::string_view statement::text(int column) const {
     const auto* data = reinterpret_cast<const char*>(sqlite3_column_text(get(), column));
-    return data != nullptr ? std::string_view(data, static_cast<std::size_t>(sqlite3_column_bytes(get(), column)))
-                           : std::string_view();
+    return data != nullptr
+               ? std::string_view(data,
+                                  static_cast<std::size_t>(sqlite3_column_bytes(get(), column)))
+               : std::string_view();
 }
 
 std::string_view statement::blob(int column) const {
     const auto* data = static_cast<const char*>(sqlite3_column_blob(get(), column));
-    return data != nullptr ? std::string_view(data, static_cast<std::size_t>(sqlite3_column_bytes(get(), column)))
-                           : std::string_view();
+    return data != nullptr
+               ? std::string_view(data,
+                                  static_cast<std::size_t>(sqlite3_column_bytes(get(), column)))
+               : std::string_view();
 }
 
 connection::connection(const std::string& path, access how, int busy_timeout_ms) {
     sqlite3* raw = nullptr;
-    const int flags = (how == access::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX |
-                      SQLITE_OPEN_EXRESCODE;
+    const int flags = (how == access::read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
+                      SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     const int code = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
     handle_.reset(raw);
     check(raw, code);

@@ -16,17 +16,17 @@ namespace litefeed {
 
 /// SQLite said no. `code()` is in `sqlite_category()`, or errc::busy for BUSY and LOCKED; `what()` has SQLite's words.
 class sqlite_error : public std::runtime_error {
-public:
+  public:
     sqlite_error(int extended_code, const std::string& message);
     [[nodiscard]] error_code code() const noexcept { return code_; }
 
-private:
+  private:
     error_code code_;
 };
 
 /// One prepared statement. Used by its connection's thread; must not outlive the connection.
 class statement {
-public:
+  public:
     statement() = default;
     statement(sqlite3* db, std::string_view sql);
 
@@ -46,7 +46,9 @@ public:
 
     [[nodiscard]] int type(int column) const { return sqlite3_column_type(get(), column); }
     [[nodiscard]] bool is_null(int column) const { return type(column) == SQLITE_NULL; }
-    [[nodiscard]] std::int64_t integer(int column) const { return sqlite3_column_int64(get(), column); }
+    [[nodiscard]] std::int64_t integer(int column) const {
+        return sqlite3_column_int64(get(), column);
+    }
     [[nodiscard]] double real(int column) const { return sqlite3_column_double(get(), column); }
     /// Valid until the next step, reset or conversion of this column. NULL reads as an empty text.
     [[nodiscard]] std::string_view text(int column) const;
@@ -54,7 +56,7 @@ public:
     [[nodiscard]] sqlite3_stmt* get() const noexcept { return handle_.get(); }
     explicit operator bool() const noexcept { return handle_ != nullptr; }
 
-private:
+  private:
     struct finalize {
         void operator()(sqlite3_stmt* s) const noexcept { sqlite3_finalize(s); }
     };
@@ -63,19 +65,19 @@ private:
 
 /// Resets a statement when a scope ends, so that no read transaction hangs on it.
 class use {
-public:
+  public:
     explicit use(statement& s) noexcept : statement_(s) { statement_.reset(); }
     ~use() { statement_.reset(); }
     use(const use&) = delete;
     use& operator=(const use&) = delete;
     statement* operator->() const noexcept { return &statement_; }
 
-private:
+  private:
     statement& statement_;
 };
 
 class connection {
-public:
+  public:
     enum class access { read_only, read_write };
     /// Opens an existing file; never creates one. The connection is defensive. trusted_schema stays on: without it
     /// SQLite 3.40 reads no schema whose CHECKs, indexes or generated columns call JSON functions, and what it protects,
@@ -89,7 +91,7 @@ public:
     [[nodiscard]] std::string text(std::string_view sql) const;
     [[nodiscard]] sqlite3* get() const noexcept { return handle_.get(); }
 
-private:
+  private:
     struct close {
         void operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); }
     };
@@ -98,7 +100,7 @@ private:
 
 /// A transaction that rolls back unless it was committed.
 class transaction {
-public:
+  public:
     enum class kind { deferred, immediate };
     transaction(const connection& db, kind how);
     ~transaction();
@@ -106,7 +108,7 @@ public:
     transaction& operator=(const transaction&) = delete;
     void commit();
 
-private:
+  private:
     const connection& db_;
     bool open_ = true;
 };

@@ -30,7 +30,8 @@ bool is_rowid_name(std::string_view name) {
 // A literal, with or without a sign; what is in parentheses or CURRENT_TIME is not constant to us.
 bool is_literal(std::string_view sql) {
     auto tokens = sql_tokens(sql);
-    if (!tokens.empty() && (tokens.front().source == "-" || tokens.front().source == "+")) tokens.erase(tokens.begin());
+    if (!tokens.empty() && (tokens.front().source == "-" || tokens.front().source == "+"))
+        tokens.erase(tokens.begin());
     if (tokens.size() != 1) return false;
     const auto& t = tokens.front();
     if (t.what != sql_token::kind::identifier) return t.what != sql_token::kind::punctuation;
@@ -44,8 +45,9 @@ struct index_list_row {
 };
 
 class inspector {
-public:
-    inspector(const connection& db, const schema& at, std::string_view name) : db_(db), schema_(at), name_(name) {}
+  public:
+    inspector(const connection& db, const schema& at, std::string_view name)
+        : db_(db), schema_(at), name_(name) {}
 
     table_definition read() {
         const schema_entry* entry = schema_.find("table", name_);
@@ -66,9 +68,11 @@ public:
         table_.strict = strict;
     }
 
-private:
+  private:
     void read_columns() {
-        statement rows = db_.prepare("SELECT cid, name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?1, 'main') ORDER BY cid");
+        statement rows = db_.prepare(
+            "SELECT cid, name, type, \"notnull\", dflt_value, pk, hidden FROM "
+            "pragma_table_xinfo(?1, 'main') ORDER BY cid");
         rows.bind_text(1, table_.name);
         while (rows.step()) {
             column_definition c;
@@ -92,15 +96,19 @@ private:
     }
 
     void read_index_list() {
-        statement rows = db_.prepare("SELECT name, \"unique\", origin, partial FROM pragma_index_list(?1, 'main') ORDER BY seq DESC");
+        statement rows = db_.prepare(
+            "SELECT name, \"unique\", origin, partial FROM pragma_index_list(?1, 'main') ORDER BY "
+            "seq DESC");
         rows.bind_text(1, table_.name);
         while (rows.step()) {
-            indexes_.push_back({std::string(rows.text(0)), std::string(rows.text(2)), rows.integer(1) != 0, rows.integer(3) != 0});
+            indexes_.push_back({std::string(rows.text(0)), std::string(rows.text(2)),
+                                rows.integer(1) != 0, rows.integer(3) != 0});
         }
     }
 
     [[nodiscard]] const index_list_row* key_index() const {
-        const auto found = std::find_if(indexes_.begin(), indexes_.end(), [](const auto& i) { return i.origin == "pk"; });
+        const auto found = std::find_if(indexes_.begin(), indexes_.end(),
+                                        [](const auto& i) { return i.origin == "pk"; });
         return found == indexes_.end() ? nullptr : &*found;
     }
 
@@ -114,32 +122,37 @@ private:
         }
         if (index != nullptr && key_is_certain()) {
             std::map<std::string, std::string> collations;
-            for (const auto& [name, collation] : index_columns(index->name)) collations[name] = collation;
+            for (const auto& [name, collation] : index_columns(index->name))
+                collations[name] = collation;
             for (const auto& [order, name] : declared_key_) {
                 table_.key.push_back({name, collations[name], table_.column(name)->kind});
             }
             for (const key_column& k : table_.key) {
                 if (!known_collation(k.collation)) {
-                    throw refusal{"its key uses the collation " + k.collation + ", which only its own program knows"};
+                    throw refusal{"its key uses the collation " + k.collation +
+                                  ", which only its own program knows"};
                 }
             }
             return;
         }
         if (table_.rowid_alias.empty()) {
-            throw refusal{"it has no primary key that is NOT NULL, and its columns hide rowid, _rowid_ and oid; add one"};
+            throw refusal{
+                "it has no primary key that is NOT NULL, and its columns hide rowid, _rowid_ and "
+                "oid; add one"};
         }
         table_.keyed_by_rowid = true;
         table_.key = {{table_.rowid_alias, "BINARY", affinity::integer}};
     }
 
     [[nodiscard]] bool key_is_certain() const {
-        return table_.without_rowid || std::all_of(declared_key_.begin(), declared_key_.end(), [&](const auto& part) {
-                   return table_.column(part.second)->not_null;
-               });
+        return table_.without_rowid ||
+               std::all_of(declared_key_.begin(), declared_key_.end(),
+                           [&](const auto& part) { return table_.column(part.second)->not_null; });
     }
 
     std::vector<std::pair<std::string, std::string>> index_columns(const std::string& index) {
-        statement rows = db_.prepare("SELECT name, coll FROM pragma_index_xinfo(?1, 'main') WHERE key ORDER BY seqno");
+        statement rows = db_.prepare(
+            "SELECT name, coll FROM pragma_index_xinfo(?1, 'main') WHERE key ORDER BY seqno");
         rows.bind_text(1, index);
         std::vector<std::pair<std::string, std::string>> out;
         while (rows.step()) out.emplace_back(rows.text(0), rows.text(1));
@@ -149,7 +162,8 @@ private:
     void read_unique_indexes() {
         for (const index_list_row& index : indexes_) {
             if (!index.unique || (index.origin == "pk" && !table_.keyed_by_rowid)) continue;
-            if (auto unique = read_unique_index(index)) table_.unique_indexes.push_back(std::move(*unique));
+            if (auto unique = read_unique_index(index))
+                table_.unique_indexes.push_back(std::move(*unique));
         }
     }
 
@@ -162,12 +176,15 @@ private:
         const index_text text = entry != nullptr ? read_create_index(entry->sql) : index_text{};
         out.predicate = text.predicate;
         int position = 0;
-        statement rows = db_.prepare("SELECT cid, name, coll FROM pragma_index_xinfo(?1, 'main') WHERE key ORDER BY seqno");
+        statement rows = db_.prepare(
+            "SELECT cid, name, coll FROM pragma_index_xinfo(?1, 'main') WHERE key ORDER BY seqno");
         rows.bind_text(1, listed.name);
         while (rows.step()) {
             // With the rowid in it the index can only collide where the rowid does, and that has a guard of its own.
             const std::string name(rows.text(1));
-            if (rows.integer(0) == -1 || (table_.integer_key && same_name(name, table_.key.front().name))) return std::nullopt;
+            if (rows.integer(0) == -1 ||
+                (table_.integer_key && same_name(name, table_.key.front().name)))
+                return std::nullopt;
             index_member m{name, {}, std::string(rows.text(2))};
             if (rows.integer(0) == -2) {
                 m.column.clear();
@@ -178,7 +195,8 @@ private:
             out.members.push_back(std::move(m));
             ++position;
         }
-        if (position > index_columns_max) throw refusal{"its index " + out.name + " has more than 1,000 columns"};
+        if (position > index_columns_max)
+            throw refusal{"its index " + out.name + " has more than 1,000 columns"};
         find_dependencies(out);
         return out;
     }
@@ -201,7 +219,8 @@ private:
         const bool is_key = table_.integer_key && same_name(name, table_.key.front().name);
         if (is_key || (c == nullptr && !table_.without_rowid && is_rowid_name(name))) {
             // NEW.id is -1 in a BEFORE trigger while SQLite has not drawn it yet.
-            throw refusal{"its unique index " + index.name + " computes with the rowid, which is not known before the insert"};
+            throw refusal{"its unique index " + index.name +
+                          " computes with the rowid, which is not known before the insert"};
         }
         if (c == nullptr) return;
         if (c->generated) {
@@ -212,8 +231,9 @@ private:
                 const column_definition* base = table_.column(inner);
                 if (base != nullptr && base->not_null && base->default_sql && !base->generated) {
                     // OR REPLACE puts the default in only after BEFORE triggers have seen the generated value.
-                    throw refusal{"its unique index " + index.name + " holds the generated column " + name +
-                                  ", computed from " + inner + ", which is NOT NULL with a default"};
+                    throw refusal{"its unique index " + index.name +
+                                  " holds the generated column " + name + ", computed from " +
+                                  inner + ", which is NOT NULL with a default"};
                 }
             }
             visiting_.pop_back();
@@ -229,7 +249,8 @@ private:
         const column_definition* c = table_.column(name);
         if (c == nullptr || !c->not_null || !c->default_sql || is_literal(*c->default_sql)) return;
         throw refusal{"its unique index " + index.name + " holds " + name +
-                      ", which is NOT NULL with a default that is not a constant (" + *c->default_sql + ")"};
+                      ", which is NOT NULL with a default that is not a constant (" +
+                      *c->default_sql + ")"};
     }
 
     const connection& db_;
@@ -243,7 +264,9 @@ private:
 };
 
 std::string refused_name(std::string_view name) {
-    const auto begins = [&](std::string_view prefix) { return same_name(name.substr(0, prefix.size()), prefix); };
+    const auto begins = [&](std::string_view prefix) {
+        return same_name(name.substr(0, prefix.size()), prefix);
+    };
     if (begins("sqlite_")) return "it is SQLite's own";
     if (begins("litefeed_")) return "it is litefeed's own";
     return {};
@@ -252,13 +275,16 @@ std::string refused_name(std::string_view name) {
 }  // namespace
 
 const column_definition* table_definition::column(std::string_view wanted) const {
-    const auto found = std::find_if(columns.begin(), columns.end(), [&](const auto& c) { return same_name(c.name, wanted); });
+    const auto found = std::find_if(columns.begin(), columns.end(),
+                                    [&](const auto& c) { return same_name(c.name, wanted); });
     return found == columns.end() ? nullptr : &*found;
 }
 
 inspected_table inspect_table(const connection& db, const schema& at, std::string_view name) {
     inspected_table out;
-    statement row = db.prepare("SELECT type, wr, strict FROM pragma_table_list WHERE schema = 'main' AND name = ?1 COLLATE NOCASE");
+    statement row = db.prepare(
+        "SELECT type, wr, strict FROM pragma_table_list WHERE schema = 'main' AND name = ?1 "
+        "COLLATE NOCASE");
     row.bind_text(1, name);
     if (!row.step()) {
         out.refused = "there is no such table";
@@ -287,7 +313,8 @@ inspected_table inspect_table(const connection& db, const schema& at, std::strin
 std::vector<std::string> owner_tables(const connection& db) {
     statement rows = db.prepare(
         "SELECT s.name FROM main.sqlite_schema AS s WHERE s.type IN ('table', 'view') "
-        "AND s.name NOT LIKE 'sqlite!_%' ESCAPE '!' AND s.name NOT LIKE 'litefeed!_%' ESCAPE '!' ORDER BY s.rowid");
+        "AND s.name NOT LIKE 'sqlite!_%' ESCAPE '!' AND s.name NOT LIKE 'litefeed!_%' ESCAPE '!' "
+        "ORDER BY s.rowid");
     std::vector<std::string> out;
     while (rows.step()) out.emplace_back(rows.text(0));
     return out;
@@ -312,7 +339,8 @@ std::string shape_digest(const table_definition& table) {
         add(k.collation);
     }
     std::array<char, 17> hex{};
-    std::snprintf(hex.data(), hex.size(), "%016llx", static_cast<unsigned long long>(XXH64(all.data(), all.size(), 0)));
+    std::snprintf(hex.data(), hex.size(), "%016llx",
+                  static_cast<unsigned long long>(XXH64(all.data(), all.size(), 0)));
     return hex.data();
 }
 

@@ -49,11 +49,13 @@ struct table_definition {
     std::string name;
     std::int64_t place{}, root_page{};
     bool without_rowid{}, strict{};
-    std::vector<column_definition> columns;  ///< generated ones included, hidden ones of virtual tables never
+    std::vector<column_definition>
+        columns;  ///< generated ones included, hidden ones of virtual tables never
     std::vector<key_column> key;
-    bool keyed_by_rowid{};    ///< no declared key that is certain: VACUUM renumbers
-    bool integer_key{};       ///< the key is the rowid under a column's name
-    std::string rowid_alias;  ///< rowid, _rowid_ or oid, the first that no column has; empty: none, or no rowid
+    bool keyed_by_rowid{};  ///< no declared key that is certain: VACUUM renumbers
+    bool integer_key{};     ///< the key is the rowid under a column's name
+    std::string
+        rowid_alias;  ///< rowid, _rowid_ or oid, the first that no column has; empty: none, or no rowid
     /// Unique indexes that can make REPLACE remove another row; the key's own and those that hold the rowid are not here.
     std::vector<unique_index> unique_indexes;
 
@@ -68,7 +70,8 @@ struct inspected_table {
 };
 
 /// Reads what SQLite says of a table (main schema) in the current transaction. Throws sqlite_error.
-[[nodiscard]] inspected_table inspect_table(const connection& db, const schema& at, std::string_view name);
+[[nodiscard]] inspected_table inspect_table(const connection& db, const schema& at,
+                                            std::string_view name);
 
 /// Names of all tables, views and virtual tables of the main schema that are the owner's, in order of creation.
 [[nodiscard]] std::vector<std::string> owner_tables(const connection& db);

@@ -12,16 +12,10 @@ namespace {
 // How a new value is written: NEW."u" in a trigger, ?1 in a probe that is only explained.
 using new_value = std::function<std::string(const std::string& column)>;
 
-std::string in_trigger(const std::string& column) {
-    return "NEW." + quote_identifier(column);
-}
-std::string in_probe(const std::string&) {
-    return "?1";
-}
+std::string in_trigger(const std::string& column) { return "NEW." + quote_identifier(column); }
+std::string in_probe(const std::string&) { return "?1"; }
 
-std::string guarded(const std::string& column) {
-    return "lf_row." + quote_identifier(column);
-}
+std::string guarded(const std::string& column) { return "lf_row." + quote_identifier(column); }
 
 std::string join(const std::vector<std::string>& parts, std::string_view between) {
     std::string out;
@@ -37,9 +31,11 @@ std::string tuple(const std::vector<std::string>& parts) {
     return parts.size() == 1 ? parts.front() : "(" + join(parts, ",") + ")";
 }
 
-std::string each(const std::vector<std::string>& names, std::string_view before, std::string_view after) {
+std::string each(const std::vector<std::string>& names, std::string_view before,
+                 std::string_view after) {
     std::vector<std::string> out;
-    for (const std::string& name : names) out.push_back(std::string(before) + name + std::string(after));
+    for (const std::string& name : names)
+        out.push_back(std::string(before) + name + std::string(after));
     return tuple(out);
 }
 
@@ -53,14 +49,16 @@ std::string compared_classes(const std::vector<std::string>& names, std::string_
 }
 
 class trigger_writer {
-public:
+  public:
     trigger_writer(const table_definition& table, std::int64_t table_id, new_value value)
         : table_(table), table_id_(table_id), new_(std::move(value)) {}
 
     std::string entry(std::string_view op, std::string_view row) const {
         std::vector<std::string> key;
-        for (const key_column& k : table_.key) key.push_back(std::string(row) + "." + quote_identifier(k.name));
-        return std::to_string(table_id_) + ",'" + std::string(op) + "'," + std::string(now_ms_sql) + "," + join(key, ",");
+        for (const key_column& k : table_.key)
+            key.push_back(std::string(row) + "." + quote_identifier(k.name));
+        return std::to_string(table_id_) + ",'" + std::string(op) + "'," + std::string(now_ms_sql) +
+               "," + join(key, ",");
     }
 
     std::string insert_entry(std::string_view op, std::string_view row) const {
@@ -68,27 +66,33 @@ public:
     }
 
     std::string into_log() const {
-        return "INSERT INTO litefeed_log(table_id,op,at_ms," + log_key_columns(table_.key.size()) + ")";
+        return "INSERT INTO litefeed_log(table_id,op,at_ms," + log_key_columns(table_.key.size()) +
+               ")";
     }
 
     // By class and bytes, whatever the column's collation: 1 and 1.0, abc and ABC are different keys in the feed.
     std::string key_unchanged() const {
         std::vector<std::string> names;
         for (const key_column& k : table_.key) names.push_back(quote_identifier(k.name));
-        if (is_rowid(table_.key.front())) return "OLD." + names.front() + " IS NEW." + names.front();
+        if (is_rowid(table_.key.front()))
+            return "OLD." + names.front() + " IS NEW." + names.front();
         return compared(names, " IS ") + " AND " + compared_classes(names, "=");
     }
 
-    bool is_rowid(const key_column& k) const { return table_.integer_key || (table_.keyed_by_rowid && &k == table_.key.data()); }
+    bool is_rowid(const key_column& k) const {
+        return table_.integer_key || (table_.keyed_by_rowid && &k == table_.key.data());
+    }
 
     // The place of the row itself, compared by what makes it unique.
     std::string row_is(std::string_view other) const {
         const std::string rowid = rowid_name();
-        if (!rowid.empty()) return guarded(rowid) + " IS " + std::string(other) + "." + quote_identifier(rowid);
+        if (!rowid.empty())
+            return guarded(rowid) + " IS " + std::string(other) + "." + quote_identifier(rowid);
         std::vector<std::string> left, right;
         for (const key_column& k : table_.key) {
             left.push_back(guarded(k.name));
-            right.push_back(std::string(other) + "." + quote_identifier(k.name) + " COLLATE " + k.collation);
+            right.push_back(std::string(other) + "." + quote_identifier(k.name) + " COLLATE " +
+                            k.collation);
         }
         return tuple(left) + "=" + tuple(right);
     }
@@ -140,12 +144,13 @@ public:
     // Another way to the same end where a partial index computes, for which likelihoods do not count: rows in the
     // index's order are free through the index, and a scan would have to sort. One row at most, so nothing is lost.
     static std::string in_order_of(const unique_index& index) {
-        const bool computes = std::any_of(index.members.begin(), index.members.end(), [](const auto& m) { return m.column.empty(); });
+        const bool computes = std::any_of(index.members.begin(), index.members.end(),
+                                          [](const auto& m) { return m.column.empty(); });
         if (index.predicate.empty() || !computes) return {};
         std::vector<std::string> terms;
         for (const index_member& m : index.members) {
-            terms.push_back((m.column.empty() ? "(" + m.expression + ")" : guarded(m.column)) + " COLLATE " +
-                            quote_identifier(m.collation));
+            terms.push_back((m.column.empty() ? "(" + m.expression + ")" : guarded(m.column)) +
+                            " COLLATE " + quote_identifier(m.collation));
         }
         return " GROUP BY " + join(terms, ",");
     }
@@ -155,8 +160,11 @@ public:
         std::vector<std::string> values;
         for (const std::string& name : names_in(expression)) {
             const column_definition* c = table_.column(name);
-            const std::string value = c == nullptr ? std::string() : incoming(c->name) + " AS " + quote_identifier(c->name);
-            if (c != nullptr && std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+            const std::string value = c == nullptr
+                                          ? std::string()
+                                          : incoming(c->name) + " AS " + quote_identifier(c->name);
+            if (c != nullptr && std::find(values.begin(), values.end(), value) == values.end())
+                values.push_back(value);
         }
         (void)index;
         if (values.empty()) values.emplace_back("1");
@@ -166,14 +174,18 @@ public:
     // An index that can be dropped is looked for first: without it the probe would scan the table.
     static std::string index_stands(const unique_index& index) {
         const std::string name = quote_text(index.name);
-        return "(EXISTS(SELECT 1 FROM sqlite_master WHERE rowid=" + std::to_string(index.place) + " AND name=" + name +
-               " AND type='index') OR EXISTS(SELECT 1 FROM sqlite_master WHERE type='index' AND name=" + name + "))";
+        return "(EXISTS(SELECT 1 FROM sqlite_master WHERE rowid=" + std::to_string(index.place) +
+               " AND name=" + name +
+               " AND type='index') OR EXISTS(SELECT 1 FROM sqlite_master WHERE type='index' AND "
+               "name=" +
+               name + "))";
     }
 
     std::string probe(const std::string& where, const std::string& order) const {
         std::vector<std::string> key;
         for (const key_column& k : table_.key) key.push_back(guarded(k.name));
-        return "SELECT " + join(key, ",") + " FROM " + quote_identifier(table_.name) + " AS lf_row WHERE " + where + order;
+        return "SELECT " + join(key, ",") + " FROM " + quote_identifier(table_.name) +
+               " AS lf_row WHERE " + where + order;
     }
 
     // What an INSERT can collide with, each with the condition under which it can: the rowid, the key, the indexes.
@@ -187,7 +199,8 @@ public:
         if (!rowid_name().empty()) out.push_back({{}, rowid_collides(), {}});
         if (!table_.integer_key && !table_.keyed_by_rowid) out.push_back({{}, key_collides(), {}});
         for (const unique_index& index : table_.unique_indexes) {
-            out.push_back({index.droppable ? index_stands(index) : std::string(), index_collides(index), in_order_of(index)});
+            out.push_back({index.droppable ? index_stands(index) : std::string(),
+                           index_collides(index), in_order_of(index)});
         }
         return out;
     }
@@ -198,7 +211,8 @@ public:
 };
 
 bool any_droppable(const table_definition& table) {
-    return std::any_of(table.unique_indexes.begin(), table.unique_indexes.end(), [](const auto& i) { return i.droppable; });
+    return std::any_of(table.unique_indexes.begin(), table.unique_indexes.end(),
+                       [](const auto& i) { return i.droppable; });
 }
 
 std::string update_of(const std::vector<std::string>& columns) {
@@ -215,7 +229,8 @@ std::string insert_guard_body(const trigger_writer& w) {
     for (const auto& c : collisions) {
         const std::string where = c.stands.empty() ? c.where : c.stands + " AND " + c.where;
         if (!select.empty()) select += " UNION ALL ";
-        select += "SELECT " + w.entry("t", "lf_row") + " FROM " + quote_identifier(w.table_.name) + " AS lf_row WHERE " + where;
+        select += "SELECT " + w.entry("t", "lf_row") + " FROM " + quote_identifier(w.table_.name) +
+                  " AS lf_row WHERE " + where;
         if (!found.empty()) select += " AND CASE" + found + " ELSE 1 END";
         select += c.order;
         found += " WHEN " + where + " THEN 0";
@@ -223,9 +238,11 @@ std::string insert_guard_body(const trigger_writer& w) {
     return w.into_log() + " " + select + "; ";
 }
 
-std::string update_guard_body(const trigger_writer& w, const std::string& where, const std::string& order = {}) {
-    return w.into_log() + " SELECT " + w.entry("t", "lf_row") + " FROM " + quote_identifier(w.table_.name) +
-           " AS lf_row WHERE " + where + " AND (" + w.row_is("OLD") + ") IS NOT 1" + order + "; ";
+std::string update_guard_body(const trigger_writer& w, const std::string& where,
+                              const std::string& order = {}) {
+    return w.into_log() + " SELECT " + w.entry("t", "lf_row") + " FROM " +
+           quote_identifier(w.table_.name) + " AS lf_row WHERE " + where + " AND (" +
+           w.row_is("OLD") + ") IS NOT 1" + order + "; ";
 }
 
 std::string any_column_changed(const table_definition& table) {
@@ -248,29 +265,36 @@ std::string trigger_prefix(std::int64_t table_id) {
     return "litefeed_" + std::to_string(table_id) + "_";
 }
 
-std::vector<trigger> capture_triggers(const table_definition& table, std::int64_t table_id, const watch_options& options) {
+std::vector<trigger> capture_triggers(const table_definition& table, std::int64_t table_id,
+                                      const watch_options& options) {
     const trigger_writer w(table, table_id, in_trigger);
     const std::string on = quote_identifier(table.name) + " ";
     std::vector<trigger> out;
-    const auto add = [&](const std::string& suffix, const std::string& event, const std::string& when, const std::string& body) {
+    const auto add = [&](const std::string& suffix, const std::string& event,
+                         const std::string& when, const std::string& body) {
         const std::string name = trigger_prefix(table_id) + suffix;
         out.push_back({name, "CREATE TRIGGER " + quote_identifier(name) + " " + event + on +
-                                 (when.empty() ? "" : "WHEN " + when + " ") + "BEGIN " + body + "END"});
+                                 (when.empty() ? "" : "WHEN " + when + " ") + "BEGIN " + body +
+                                 "END"});
     };
     const std::string same_key = w.key_unchanged();
     add("insert", "AFTER INSERT ON ", "", w.insert_entry("i", "NEW"));
-    add("update", "AFTER UPDATE ON ", options.skip_unchanged ? same_key + " AND " + any_column_changed(table) : same_key,
+    add("update", "AFTER UPDATE ON ",
+        options.skip_unchanged ? same_key + " AND " + any_column_changed(table) : same_key,
         w.insert_entry("u", "NEW"));
-    add("update_key", "AFTER UPDATE ON ", "NOT(" + same_key + ")", w.insert_entry("d", "OLD") + w.insert_entry("i", "NEW"));
+    add("update_key", "AFTER UPDATE ON ", "NOT(" + same_key + ")",
+        w.insert_entry("d", "OLD") + w.insert_entry("i", "NEW"));
     add("delete", "AFTER DELETE ON ", "", w.insert_entry("d", "OLD"));
     if (!options.replace_guards) return out;
 
     // The name answers the one complaint that a guard can cause: DROP COLUMN after DROP INDEX (core/DESIGN.md).
-    add(any_droppable(table) ? "guard_insert_safe_to_drop" : "guard_insert", "BEFORE INSERT ON ", "", insert_guard_body(w));
+    add(any_droppable(table) ? "guard_insert_safe_to_drop" : "guard_insert", "BEFORE INSERT ON ",
+        "", insert_guard_body(w));
     if (const std::string rowid = w.rowid_name(); !rowid.empty()) {
         const std::string name = quote_identifier(rowid);
         // Not UPDATE OF: that does not fire for SET rowid=.
-        add("guard_rowid", "BEFORE UPDATE ON ", "NEW." + name + " IS NOT OLD." + name, update_guard_body(w, w.rowid_collides()));
+        add("guard_rowid", "BEFORE UPDATE ON ", "NEW." + name + " IS NOT OLD." + name,
+            update_guard_body(w, w.rowid_collides()));
     }
     if (!table.integer_key && !table.keyed_by_rowid) {
         std::vector<std::string> columns;
@@ -280,9 +304,11 @@ std::vector<trigger> capture_triggers(const table_definition& table, std::int64_
     int number = 0;
     for (const unique_index& index : table.unique_indexes) {
         ++number;
-        if (index.depends_on.empty()) continue;  // an index over constants cannot be entered by an update
-        add("guard_" + std::to_string(number) + (index.droppable ? "_safe_to_drop" : ""), update_of(index.depends_on),
-            index.droppable ? trigger_writer::index_stands(index) : "", update_guard_body(w, w.index_collides(index), trigger_writer::in_order_of(index)));
+        if (index.depends_on.empty())
+            continue;  // an index over constants cannot be entered by an update
+        add("guard_" + std::to_string(number) + (index.droppable ? "_safe_to_drop" : ""),
+            update_of(index.depends_on), index.droppable ? trigger_writer::index_stands(index) : "",
+            update_guard_body(w, w.index_collides(index), trigger_writer::in_order_of(index)));
     }
     return out;
 }

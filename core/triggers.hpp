@@ -11,8 +11,10 @@ namespace litefeed {
 
 /// How a table is captured.
 struct watch_options {
-    bool replace_guards = true;   ///< false: REPLACE may remove rows unseen; DROP COLUMN never meets a guard
-    bool skip_unchanged = false;  ///< an update that changes nothing writes no entry; then triggers name every column
+    bool replace_guards =
+        true;  ///< false: REPLACE may remove rows unseen; DROP COLUMN never meets a guard
+    bool skip_unchanged =
+        false;  ///< an update that changes nothing writes no entry; then triggers name every column
     friend bool operator==(const watch_options&, const watch_options&) = default;
 };
 
@@ -23,7 +25,8 @@ struct trigger {
 
 /// Every trigger that captures `table` as `table_id`, in the order to create them. The text is exactly what SQLite
 /// stores, and what its ALTER TABLE RENAME rewrites it to, so that it can be compared.
-[[nodiscard]] std::vector<trigger> capture_triggers(const table_definition& table, std::int64_t table_id,
+[[nodiscard]] std::vector<trigger> capture_triggers(const table_definition& table,
+                                                    std::int64_t table_id,
                                                     const watch_options& options);
 
 /// The probes of the guards as plain SELECTs with ?1 for each new value: what EXPLAIN QUERY PLAN is asked about, since a
@@ -37,7 +40,8 @@ struct trigger {
 [[nodiscard]] std::string trigger_prefix(std::int64_t table_id);
 
 /// UTC Unix milliseconds as SQL that every SQLite since 3.22 can run inside a trigger.
-inline constexpr std::string_view now_ms_sql = "CAST((julianday('now')-2440587.5)*86400000 AS INTEGER)";
+inline constexpr std::string_view now_ms_sql =
+    "CAST((julianday('now')-2440587.5)*86400000 AS INTEGER)";
 
 /// `key`, `key2`, `key3` …: the log's columns for a key of this many parts.
 [[nodiscard]] std::string log_key_columns(std::size_t parts);

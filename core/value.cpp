@@ -16,13 +16,13 @@ void put_u64(std::uint64_t n, std::string& to) {
 
 std::uint64_t get_u64(std::string_view bytes) {
     std::uint64_t n = 0;
-    for (int i = 0; i < 8; ++i) n |= std::uint64_t{static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)])} << (8 * i);
+    for (int i = 0; i < 8; ++i)
+        n |= std::uint64_t{static_cast<unsigned char>(bytes[static_cast<std::size_t>(i)])}
+             << (8 * i);
     return n;
 }
 
-void put_class(value_class c, std::string& to) {
-    to += static_cast<char>(c);
-}
+void put_class(value_class c, std::string& to) { to += static_cast<char>(c); }
 
 void put_real(double d, std::string& to) {
     put_class(value_class::real, to);
@@ -48,11 +48,16 @@ bool contains(std::string_view upper, std::string_view word) {
 
 value column_value(const statement& row, int column) {
     switch (row.type(column)) {
-        case SQLITE_INTEGER: return row.integer(column);
-        case SQLITE_FLOAT: return row.real(column);
-        case SQLITE_TEXT: return std::string(row.text(column));
-        case SQLITE_BLOB: return blob_bytes{std::string(row.blob(column))};
-        default: return std::monostate{};
+        case SQLITE_INTEGER:
+            return row.integer(column);
+        case SQLITE_FLOAT:
+            return row.real(column);
+        case SQLITE_TEXT:
+            return std::string(row.text(column));
+        case SQLITE_BLOB:
+            return blob_bytes{std::string(row.blob(column))};
+        default:
+            return std::monostate{};
     }
 }
 
@@ -76,9 +81,11 @@ affinity affinity_of(std::string_view declared_type, bool strict_table) {
                    [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
     if (strict_table && upper == "ANY") return affinity::blob;
     if (contains(upper, "INT")) return affinity::integer;
-    if (contains(upper, "CHAR") || contains(upper, "CLOB") || contains(upper, "TEXT")) return affinity::text;
+    if (contains(upper, "CHAR") || contains(upper, "CLOB") || contains(upper, "TEXT"))
+        return affinity::text;
     if (upper.empty() || contains(upper, "BLOB")) return affinity::blob;
-    if (contains(upper, "REAL") || contains(upper, "FLOA") || contains(upper, "DOUB")) return affinity::real;
+    if (contains(upper, "REAL") || contains(upper, "FLOA") || contains(upper, "DOUB"))
+        return affinity::real;
     return affinity::numeric;
 }
 
@@ -106,11 +113,21 @@ void encode_columns(const statement& row, int first, int count, std::string& to)
     while (count > 0 && row.is_null(first + count - 1)) --count;
     for (int i = first; i < first + count; ++i) {
         switch (row.type(i)) {
-            case SQLITE_INTEGER: put_integer(row.integer(i), to); break;
-            case SQLITE_FLOAT: put_real(row.real(i), to); break;
-            case SQLITE_TEXT: put_bytes(value_class::text, row.text(i), to); break;
-            case SQLITE_BLOB: put_bytes(value_class::blob, row.blob(i), to); break;
-            default: put_class(value_class::null, to); break;
+            case SQLITE_INTEGER:
+                put_integer(row.integer(i), to);
+                break;
+            case SQLITE_FLOAT:
+                put_real(row.real(i), to);
+                break;
+            case SQLITE_TEXT:
+                put_bytes(value_class::text, row.text(i), to);
+                break;
+            case SQLITE_BLOB:
+                put_bytes(value_class::blob, row.blob(i), to);
+                break;
+            default:
+                put_class(value_class::null, to);
+                break;
         }
     }
 }
@@ -126,7 +143,8 @@ bool decode(std::string_view bytes, row_key& key, bool& cut) {
             continue;
         }
         if (what > value_class::blob) return false;
-        if (bytes.size() < 8) {  // cut inside a number or a length: this value is unknown, those before it stand
+        if (bytes.size() <
+            8) {  // cut inside a number or a length: this value is unknown, those before it stand
             cut = true;
             return true;
         }

@@ -109,8 +109,6 @@ def take(total: dict, output: str, case: int, code: int, seed: int, each: int, s
         total["failures"].append(text)
         say(text)
         return
-    if result["wrong_hints"] > HINTS_WRONG_MAX * result["hints"]:
-        say(f"case {case}: {result['wrong_hints']} of {result['hints']} hints wrong, with {result['own_triggers']} triggers")
     for name, value in result.items():
         if name != "seconds":
             total[name] = total.get(name, 0) + value
@@ -123,7 +121,8 @@ def text_of(total: dict) -> str:
             f"{total.get('busy', 0)} busy) in {total['cases']} cases ({total.get('several', 0)} with several writers), "
             f"{total['seconds']} s; {total.get('rests', 0)} rests, {total.get('pages', 0)} pages "
             f"({total.get('pages_in_runs', 0)} inside runs), {total.get('cuts', 0)} cuts; "
-            f"hints {hints}, wrong {total.get('wrong_hints', 0)} ({rate:.3f} %); failures {len(total['failures'])}")
+            f"hints {hints}, wrong {total.get('wrong_hints', 0)} ({rate:.3f} %), of these "
+            f"{total.get('overlapped_wrong_hints', 0)} of {total.get('overlapped_hints', 0)} after a run of several pages; failures {len(total['failures'])}")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,8 @@ class Case:
         # The twin is bare, or has triggers that do nothing: any trigger makes SQLite choose other plans, and in which order
         # a statement meets rows decides what OR IGNORE keeps. Beside a bare twin statements change one row at a time.
         self.bare = not self.several and rng.random() < 0.35
-        self.keys_hold = self.referring and (self.several or rng.random() < 0.8)
+        # SQLite 3.40 misses broken self-references of a REPLACE where no trigger is, so foreign keys need the other twin.
+        self.keys_hold = self.referring and not self.bare and (self.several or rng.random() < 0.8)
         self.pragmas = [f"PRAGMA foreign_keys = {'ON' if self.keys_hold else 'OFF'}",
                         f"PRAGMA recursive_triggers = {rng.choice(['ON', 'OFF'])}"]
         self.history: list[writer.Ran] = []
@@ -194,6 +195,8 @@ class Case:
                 if self.readers and self.journal == "wal" and self.db.in_transaction and self.rng.random() < 0.03:  # what is not committed must not be seen
                     self.rng.choice(self.readers).page()
             self.close_transaction()
+            if self.rng.random() < 0.2:
+                self.judge_log()
             for reader, chance in zip(self.readers, self.chances):
                 if self.rng.random() < chance:
                     reader.page()
@@ -214,6 +217,8 @@ class Case:
                     self.counts["errors"] += sum(not r.outcome.startswith("ok") for r in told)
                     self.counts["busy"] += sum("BUSY" in r.outcome for r in told)
                     waiting.remove(pipe)
+            if self.rng.random() < 0.1:
+                self.judge_log()
             for reader, chance in zip(self.readers, self.chances):
                 if self.rng.random() < chance:
                     reader.page()
@@ -227,10 +232,9 @@ class Case:
         if self.rng.random() < 0.6:  # else the stream has to find its way to the head by itself
             self.both("INSERT INTO rest DEFAULT VALUES")
         self.rests += 1
-        self.log.catch_up(self.db, self.tables)
-        content = {t.name: read_table(self.db, t) for t in self.tables}
-        for t in self.tables:
-            self.compare("the log read by hand", t, self.log.rows[t.name], content[t.name])
+        sound = self.db.execute("PRAGMA integrity_check").fetchall()
+        assert sound == [(b"ok",)], f"integrity_check: {sound}, of the twin {self.twin and self.twin.execute('PRAGMA integrity_check').fetchall()}"
+        content = self.judge_log()
         head = log_side.head(self.db)
         for reader in self.readers:
             reader.to_rest(head)
@@ -238,6 +242,16 @@ class Case:
                 if reader.tables is None or t.name in reader.tables:
                     self.compare(reader.name, t, decoded(reader.replica, t), content[t.name])
         self.owner_is_unharmed(content)
+
+    def judge_log(self) -> dict[str, dict]:
+        """Whether capture is complete; gives the tables as they are."""
+        self.db.execute("BEGIN")
+        self.log.catch_up(self.db, self.tables)
+        content = {t.name: read_table(self.db, t) for t in self.tables}
+        self.db.execute("COMMIT")
+        for t in self.tables:
+            self.compare("the log read by hand", t, self.log.rows[t.name], content[t.name])
+        return content
 
     def compare(self, who: str, t: Table, have: dict, want: dict):
         if have == want:
@@ -252,7 +266,6 @@ class Case:
         def ask(c, sql):
             return c.execute(sql).fetchall()
 
-        assert ask(self.db, "PRAGMA integrity_check") == [(b"ok",)], ask(self.db, "PRAGMA integrity_check")
         for t in self.tables if self.twin else []:
             self.compare("the unwatched twin", t, read_table(self.twin, t), content[t.name])
         broken = ask(self.db, "PRAGMA foreign_key_check")

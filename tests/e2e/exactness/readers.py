@@ -24,9 +24,9 @@ class Reader:
         self.more = True
         self.pages_in_runs = 0
         self.hints = self.wrong_hints = 0
-        # A first read in several pages is no state of the table: rows that came meanwhile are there or not, and are told
-        # again in the next run. Its hints are counted apart.
-        self.overlaps = self.read_in_pages = False
+        # Rows are read as they are when a page is taken, so after a run of several pages, with writers running, the client
+        # holds some rows of a later time, and the next run's hints can be wrong. They are counted apart as well.
+        self.overlaps = self.in_pages = False
         self.overlapped = self.overlapped_wrong = 0
 
     def stamp(self) -> int | None:
@@ -50,20 +50,19 @@ class Reader:
         hints, wrong = self.replica.hints, self.replica.wrong_hints
         self.replica.apply(told)
         hints, wrong = self.replica.hints - hints, self.replica.wrong_hints - wrong
+        self.hints, self.wrong_hints = self.hints + hints, self.wrong_hints + wrong
         if self.overlaps:
             self.overlapped, self.overlapped_wrong = self.overlapped + hints, self.overlapped_wrong + wrong
-        else:
-            self.hints, self.wrong_hints = self.hints + hints, self.wrong_hints + wrong
         assert not told["more"] or self.replica.cursor != before, f"{where}: more, but the place does not move"
         self.head, self.more = told["head"], told["more"]
         at = self.stamp()
         if at is None:
             assert told["more"], f"{where}: the run is over at {self.replica.cursor}"
             self.pages_in_runs += 1
-            self.read_in_pages |= any(c["op"] == "read" for c in changes)
+            self.in_pages = True
         else:
             self.in_run.clear()
-            self.overlaps, self.read_in_pages = self.read_in_pages, False
+            self.overlaps, self.in_pages = self.in_pages, False
             assert told["more"] == (at != told["head"]), f"{where}: more is {told['more']} at {at}, head {told['head']}"
 
     def to_rest(self, head: int):

@@ -76,6 +76,8 @@ class Generator:
             [30, 10, 9, 18, 10, 3, 5, 8, 3])[0]
         if self.one_row and make in (self.swap, self.update_from, self.put_back):
             make = self.update_key
+        if t.no_upsert and make == self.upsert:
+            make = self.insert
         sql = make(t)
         if rng.random() < 0.25 and " RETURNING " not in sql:
             sql += f" RETURNING {self.returned(t)}"

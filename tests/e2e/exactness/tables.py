@@ -32,6 +32,7 @@ class Table:
     indexes: list[str] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)  # conflict targets of upserts, without the parentheses around them
     triggers: list[str] = field(default_factory=list)
+    no_upsert: bool = False  # see before_update
     growing: bool = False  # AUTOINCREMENT: keys grow, so it is emptied more often
 
     @property
@@ -302,6 +303,12 @@ def trigger(t, when, condition, body):
     t.triggers.append(f"CREATE TRIGGER {name} {when} ON {t.sql_name} WHEN {condition} BEGIN {body}; END")
 
 
+def before_update(t, event):
+    """SQLite 3.40 corrupts the file (rowids out of order) when such a trigger takes the row of a DO UPDATE away."""
+    t.no_upsert |= event == "BEFORE UPDATE"
+    return event
+
+
 def new_key(rng, t, image) -> str:
     """An assignment that moves the row of `image` to another key."""
     if not t.key:
@@ -343,21 +350,22 @@ def puts_back(rng, t):
 def removes_others(rng, t):
     event, image = rng.choice([("AFTER DELETE", "OLD"), ("BEFORE INSERT", "NEW"), ("AFTER INSERT", "NEW"),
                                ("BEFORE UPDATE", "NEW"), ("BEFORE UPDATE", "OLD"), ("BEFORE DELETE", "OLD")])
+    before_update(t, event)
     trigger(t, event, f"{image}.n = 2", f"DELETE FROM {t.sql_name} WHERE n = {rng.choice([1, 2, 5])} AND NOT ({t.same_row(image)})")
 
 
 def removes_in_its_way(rng, t):
-    trigger(t, rng.choice(["BEFORE INSERT", "BEFORE UPDATE"]), "NEW.n % 2 = 0",
+    trigger(t, before_update(t, rng.choice(["BEFORE INSERT", "BEFORE UPDATE"])), "NEW.n % 2 = 0",
             f"DELETE FROM {t.sql_name} WHERE s = NEW.s AND n = NEW.n")
 
 
 def removes_itself(rng, t):
-    event = rng.choice(["BEFORE UPDATE", "BEFORE DELETE"])
+    event = before_update(t, rng.choice(["BEFORE UPDATE", "BEFORE DELETE"]))
     trigger(t, event, "OLD.n = 6", f"DELETE FROM {t.sql_name} WHERE {t.same_row('OLD')}")
 
 
 def moves_before(rng, t):
-    event = rng.choice(["BEFORE UPDATE", "BEFORE DELETE"])
+    event = before_update(t, rng.choice(["BEFORE UPDATE", "BEFORE DELETE"]))
     trigger(t, event, "OLD.n = 5", f"UPDATE {t.sql_name} SET n = 1, {new_key(rng, t, 'OLD')} WHERE {t.same_row('OLD')}")
 
 
