@@ -171,7 +171,8 @@ class trigger_writer {
         return "+(SELECT " + expression + " FROM (SELECT " + join(values, ",") + "))";
     }
 
-    // An index that can be dropped is looked for first: without it the probe would scan the table.
+    // An index that can be dropped is looked for first, in the trigger's WHEN: without it the probe would scan the table
+    // (in the probe's own WHERE SQLite asks only about rows it has found, so it scans all the same).
     static std::string index_stands(const unique_index& index) {
         const std::string name = quote_text(index.name);
         return "(EXISTS(SELECT 1 FROM sqlite_master WHERE rowid=" + std::to_string(index.place) +
@@ -210,32 +211,37 @@ class trigger_writer {
     new_value new_;
 };
 
-bool any_droppable(const table_definition& table) {
-    return std::any_of(table.unique_indexes.begin(), table.unique_indexes.end(),
-                       [](const auto& i) { return i.droppable; });
-}
-
 std::string update_of(const std::vector<std::string>& columns) {
     std::vector<std::string> names;
     for (const std::string& c : columns) names.push_back(quote_identifier(c));
     return "BEFORE UPDATE OF " + join(names, ",") + " ON ";
 }
 
-// One arm per collision, each leaving out what an arm before it found, so that a row is touched once.
-std::string insert_guard_body(const trigger_writer& w) {
-    const auto collisions = w.collisions();
-    std::string select;
+struct insert_guard {
+    std::string name, when, body;
+};
+
+// One arm per collision, each leaving out what an arm before it found, so that a row is touched once. What always stands
+// is one trigger; an index that can be dropped has its own.
+std::vector<insert_guard> insert_guards(const trigger_writer& w) {
+    std::vector<insert_guard> out{{"guard_insert", "", ""}};
     std::string found;  // a CASE, not a chain of AND: its depth does not grow with the arms
-    for (const auto& c : collisions) {
+    const auto arm = [&](const trigger_writer::collision& c) {
         const std::string where = c.stands.empty() ? c.where : c.stands + " AND " + c.where;
-        if (!select.empty()) select += " UNION ALL ";
-        select += "SELECT " + w.entry("t", "lf_row") + " FROM " + quote_identifier(w.table_.name) +
-                  " AS lf_row WHERE " + where;
+        std::string select = "SELECT " + w.entry("t", "lf_row") + " FROM " + quote_identifier(w.table_.name) + " AS lf_row WHERE " + c.where;
         if (!found.empty()) select += " AND CASE" + found + " ELSE 1 END";
-        select += c.order;
         found += " WHEN " + where + " THEN 0";
+        return select + c.order;
+    };
+    const auto collisions = w.collisions();
+    for (const auto& c : collisions) {
+        if (c.stands.empty()) out.front().body += (out.front().body.empty() ? "" : " UNION ALL ") + arm(c);
     }
-    return w.into_log() + " " + select + "; ";
+    for (const auto& c : collisions) {
+        if (!c.stands.empty()) out.push_back({"guard_insert_" + std::to_string(c.number) + "_safe_to_drop", c.stands, arm(c)});
+    }
+    for (insert_guard& g : out) g.body = w.into_log() + " " + g.body + "; ";
+    return out;
 }
 
 std::string update_guard_body(const trigger_writer& w, const std::string& where,

@@ -180,8 +180,7 @@ task<bool> session::write_all(std::string head, std::string body) {
         msghdr message{};
         message.msg_iov = rest.data();
         message.msg_iovlen = rest.size();
-        const auto n =
-            ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        const auto n = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
             const auto [failed] =

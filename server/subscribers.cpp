@@ -228,7 +228,8 @@ block_ptr subscribers::render(subscriber_group& g, const place_ptr& from, const 
         append_events(text, a, then->text, from->text.empty() ? then->text : from->text,
                       g.kind.named);
     else if (!from->text.empty() && then->text != from->text)
-        append_cursor_event(text, a.head, then->text);  // nothing to tell, but the client's place moved
+        append_cursor_event(text, a.head,
+                            then->text);  // nothing to tell, but the client's place moved
     if (g.kind.chunked && !text.empty()) text = framed(g, text);
     return make_block(std::move(text), std::move(then));
 }
