@@ -194,14 +194,17 @@ class trigger_writer {
         std::string stands;  // empty: always
         std::string where;
         std::string order;
+        int number = 0;  // of the index; the first is 1
     };
     std::vector<collision> collisions() const {
         std::vector<collision> out;
-        if (!rowid_name().empty()) out.push_back({{}, rowid_collides(), {}});
-        if (!table_.integer_key && !table_.keyed_by_rowid) out.push_back({{}, key_collides(), {}});
+        if (!rowid_name().empty()) out.push_back({{}, rowid_collides(), {}, 0});
+        if (!table_.integer_key && !table_.keyed_by_rowid)
+            out.push_back({{}, key_collides(), {}, 0});
+        int number = 0;
         for (const unique_index& index : table_.unique_indexes) {
             out.push_back({index.droppable ? index_stands(index) : std::string(),
-                           index_collides(index), in_order_of(index)});
+                           index_collides(index), in_order_of(index), ++number});
         }
         return out;
     }
@@ -228,17 +231,21 @@ std::vector<insert_guard> insert_guards(const trigger_writer& w) {
     std::string found;  // a CASE, not a chain of AND: its depth does not grow with the arms
     const auto arm = [&](const trigger_writer::collision& c) {
         const std::string where = c.stands.empty() ? c.where : c.stands + " AND " + c.where;
-        std::string select = "SELECT " + w.entry("t", "lf_row") + " FROM " + quote_identifier(w.table_.name) + " AS lf_row WHERE " + c.where;
+        std::string select = "SELECT " + w.entry("t", "lf_row") + " FROM " +
+                             quote_identifier(w.table_.name) + " AS lf_row WHERE " + c.where;
         if (!found.empty()) select += " AND CASE" + found + " ELSE 1 END";
         found += " WHEN " + where + " THEN 0";
         return select + c.order;
     };
     const auto collisions = w.collisions();
     for (const auto& c : collisions) {
-        if (c.stands.empty()) out.front().body += (out.front().body.empty() ? "" : " UNION ALL ") + arm(c);
+        if (c.stands.empty())
+            out.front().body += (out.front().body.empty() ? "" : " UNION ALL ") + arm(c);
     }
     for (const auto& c : collisions) {
-        if (!c.stands.empty()) out.push_back({"guard_insert_" + std::to_string(c.number) + "_safe_to_drop", c.stands, arm(c)});
+        if (!c.stands.empty())
+            out.push_back(
+                {"guard_insert_" + std::to_string(c.number) + "_safe_to_drop", c.stands, arm(c)});
     }
     for (insert_guard& g : out) g.body = w.into_log() + " " + g.body + "; ";
     return out;
@@ -293,9 +300,8 @@ std::vector<trigger> capture_triggers(const table_definition& table, std::int64_
     add("delete", "AFTER DELETE ON ", "", w.insert_entry("d", "OLD"));
     if (!options.replace_guards) return out;
 
-    // The name answers the one complaint that a guard can cause: DROP COLUMN after DROP INDEX (core/DESIGN.md).
-    add(any_droppable(table) ? "guard_insert_safe_to_drop" : "guard_insert", "BEFORE INSERT ON ",
-        "", insert_guard_body(w));
+    // The names answer the one complaint that a guard can cause: DROP COLUMN after DROP INDEX (core/DESIGN.md).
+    for (const insert_guard& g : insert_guards(w)) add(g.name, "BEFORE INSERT ON ", g.when, g.body);
     if (const std::string rowid = w.rowid_name(); !rowid.empty()) {
         const std::string name = quote_identifier(rowid);
         // Not UPDATE OF: that does not fire for SET rowid=.

@@ -40,7 +40,7 @@ MUTATIONS = {
     "no entry of an update": dropped("update"),
     "no entry of a changed key": dropped("update_key"),
     "no entry of a delete": dropped("delete"),
-    "no guard of inserts": dropped(r"guard_insert(_safe_to_drop)?"),
+    "no guard of inserts": dropped(r"guard_insert(_\d+_safe_to_drop)?"),
     "no guard of a changed rowid": dropped("guard_rowid"),
     "no guard of a changed key": dropped("guard_key"),
     "no guard of updates of unique columns": dropped(r"guard_\d+(_safe_to_drop)?"),
@@ -52,7 +52,7 @@ MUTATIONS = {
     "guards of an index only when its first column is set": edited(
         GUARD, r'(UPDATE OF "(?:[^"]|"")*"),"(?:[^"]|"")*"(?:,"(?:[^"]|"")*")*', r"\1"),
     "guards of inserts that look at the key only": edited(
-        r"guard_insert(_safe_to_drop)?", r" UNION ALL (?:[^'\"]|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")*$", "; END"),
+        "guard_insert", r" UNION ALL (?:[^'\"]|'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\")*$", "; END"),
 }
 NAMES = list(MUTATIONS)
 
