@@ -41,8 +41,9 @@ class Case:
         self.bare = not self.several and rng.random() < 0.35
         # SQLite 3.40 misses broken self-references of a REPLACE where no trigger is, so foreign keys need the other twin.
         self.keys_hold = self.referring and not self.bare and (self.several or rng.random() < 0.8)
-        self.pragmas = [f"PRAGMA foreign_keys = {'ON' if self.keys_hold else 'OFF'}",
-                        f"PRAGMA recursive_triggers = {rng.choice(['ON', 'OFF'])}"]
+        # With recursive_triggers and any DELETE trigger, SQLite 3.40 refuses some an UPDATE OR REPLACE that it allows without.
+        recursive = "OFF" if self.bare else rng.choice(["ON", "OFF"])
+        self.pragmas = [f"PRAGMA foreign_keys = {'ON' if self.keys_hold else 'OFF'}", f"PRAGMA recursive_triggers = {recursive}"]
         self.history: list[writer.Ran] = []
         self.ran = self.rests = self.between_pages = 0
         self.db = self.twin = self.excused = None
@@ -161,7 +162,7 @@ class Case:
         self.counts["errors"] += isinstance(outcome[0], str)
         if self.twin:
             self.compare_outcomes(sql, outcome, execute(self.twin, sql))
-        if self.db.in_transaction and any(word in str(outcome[0]) for word in ("SQLITE_MISMATCH", "too many levels")):
+        if self.db.in_transaction and any(word in str(outcome[0]) for word in ("SQLITE_MISMATCH", "too many levels", "cannot store")):
             # SQLite 3.40 may leave half of such a statement done, but never where a trigger writes.
             self.both("ROLLBACK")
 

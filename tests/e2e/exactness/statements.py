@@ -18,7 +18,7 @@ class Generator:
         r = rng.random()
         if r < 0.55:
             return [self.statement()]
-        if r < 0.60 and self.single:
+        if r < 0.60 and self.single and not self.one_row:
             return [f"PRAGMA recursive_triggers = {rng.choice(['ON', 'OFF'])}", self.statement()]
         if r < 0.62 and not self.one_row:
             return self.bulk()
