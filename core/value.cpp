@@ -8,7 +8,7 @@
 namespace litefeed {
 namespace {
 
-enum class value_class : char { null = 0, integer = 1, real = 2, text = 3, blob = 4 };
+enum class value_class : unsigned char { null = 0, integer = 1, real = 2, text = 3, blob = 4 };
 
 void put_u64(std::uint64_t n, std::string& to) {
     for (int i = 0; i < 8; ++i) to += static_cast<char>((n >> (8 * i)) & 0xff);
@@ -136,7 +136,7 @@ bool decode(std::string_view bytes, row_key& key, bool& cut) {
     key.clear();
     cut = false;
     while (!bytes.empty()) {
-        const auto what = static_cast<value_class>(bytes.front());
+        const auto what = static_cast<value_class>(static_cast<unsigned char>(bytes.front()));
         bytes.remove_prefix(1);
         if (what == value_class::null) {
             key.emplace_back(std::monostate{});
