@@ -225,6 +225,9 @@ class run {
         plan_cache::key key{place_.ceiling.lineage, place_.ceiling.digest, base, place_.ceiling.at,
                             std::move(tables)};
         if (auto known = plans_.find(key)) return known;
+        // Stamps between bound the entries between: no need to read them to know that it is long.
+        if (question_.effort_max > 0 && place_.ceiling.at.n - base.n > question_.effort_max)
+            fail(errc::too_long);
         auto made = std::make_shared<const delta_plan>(delta_plan::make(
             now_.log(), base, place_.ceiling.at, key.tables, question_.effort_max));
         if (made->changes().size() > static_cast<std::size_t>(question_.rows_max))

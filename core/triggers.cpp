@@ -102,6 +102,24 @@ class trigger_writer {
         return table_.integer_key ? table_.key.front().name : table_.rowid_alias;
     }
 
+    // SQLite compares the names of UPDATE OF with the names written in SET, and does not ask whether there are such
+    // columns: with all of the rowid's names in it the trigger fires for SET rowid= too. A trigger that need not be
+    // called costs nothing; one whose WHEN says no costs a call for each row.
+    std::string rowid_as_set() const {
+        std::vector<std::string> names;
+        if (table_.integer_key) names.push_back(quote_identifier(table_.key.front().name));
+        for (const char* alias : {"rowid", "_rowid_", "oid"})
+            names.push_back(quote_identifier(alias));
+        return join(names, ",");
+    }
+
+    std::string key_as_set() const {
+        if (table_.integer_key || table_.keyed_by_rowid) return rowid_as_set();
+        std::vector<std::string> names;
+        for (const key_column& k : table_.key) names.push_back(quote_identifier(k.name));
+        return join(names, ",");
+    }
+
     // A NULL becomes the default under OR REPLACE, after BEFORE triggers ran.
     std::string incoming(const std::string& column) const {
         const column_definition* c = table_.column(column);
@@ -295,7 +313,7 @@ std::vector<trigger> capture_triggers(const table_definition& table, std::int64_
     add("update", "AFTER UPDATE ON ",
         options.skip_unchanged ? same_key + " AND " + any_column_changed(table) : same_key,
         w.insert_entry("u", "NEW"));
-    add("update_key", "AFTER UPDATE ON ", "NOT(" + same_key + ")",
+    add("update_key", "AFTER UPDATE OF " + w.key_as_set() + " ON ", "NOT(" + same_key + ")",
         w.insert_entry("d", "OLD") + w.insert_entry("i", "NEW"));
     add("delete", "AFTER DELETE ON ", "", w.insert_entry("d", "OLD"));
     if (!options.replace_guards) return out;
@@ -304,9 +322,8 @@ std::vector<trigger> capture_triggers(const table_definition& table, std::int64_
     for (const insert_guard& g : insert_guards(w)) add(g.name, "BEFORE INSERT ON ", g.when, g.body);
     if (const std::string rowid = w.rowid_name(); !rowid.empty()) {
         const std::string name = quote_identifier(rowid);
-        // Not UPDATE OF: that does not fire for SET rowid=.
-        add("guard_rowid", "BEFORE UPDATE ON ", "NEW." + name + " IS NOT OLD." + name,
-            update_guard_body(w, w.rowid_collides()));
+        add("guard_rowid", "BEFORE UPDATE OF " + w.rowid_as_set() + " ON ",
+            "NEW." + name + " IS NOT OLD." + name, update_guard_body(w, w.rowid_collides()));
     }
     if (!table.integer_key && !table.keyed_by_rowid) {
         std::vector<std::string> columns;
