@@ -16,7 +16,7 @@ constexpr std::size_t page_bytes_max = 64 * 1024;
 constexpr std::size_t kept_bytes_max = 4 * 1024 * 1024;
 constexpr std::chrono::seconds progress_deadline{30};
 constexpr std::chrono::milliseconds unanswered_pause{20};
-constexpr int send_buffer_bytes = 32 * 1024;
+constexpr int send_buffer_bytes = 128 * 1024;
 
 std::string framed(const subscriber_group& g, std::string_view text) {
     if (!g.kind.chunked) return std::string(text);

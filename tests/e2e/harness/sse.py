@@ -107,7 +107,7 @@ class Stream:
         self.head = http_wire.Head(self.connection.read_head())
         self.seconds_to_head = time.monotonic() - started
         self.parser = Parser()
-        self.raw = b""
+        self.raw = bytearray()
         self.ended = None  # None while it lives; 'whole' or 'cut'
         self._ready = []
         coding = self.head.get("transfer-encoding")
@@ -153,7 +153,7 @@ class Stream:
                 if quiet_ok:
                     return None
                 raise AssertionError(
-                    f"no event within {within_s} s; so far {self.raw[-400:]!r}") from None
+                    f"no event within {within_s} s; so far {bytes(self.raw[-400:])!r}") from None
         return self._ready.pop(0)
 
     def next_of(self, kind, within_s=5):
