@@ -1,0 +1,414 @@
+#include "core/keeper.hpp"
+
+#include "core/format.hpp"
+#include "core/schema_drift.hpp"
+#include "tests/core/owner_file.hpp"
+
+using namespace litefeed;
+using namespace litefeed::test;
+
+namespace {
+
+const std::string notes =
+    "CREATE TABLE t(id INTEGER PRIMARY KEY, u, v); CREATE UNIQUE INDEX tu ON t(u); INSERT INTO t "
+    "VALUES(1,'a',0),(2,'b',0)";
+
+/// `t: triggers_restored` for each new generation, `gone: t` and `problem: …`.
+std::string repaired(const owner_file& f, stamp seen = {}) {
+    keeper k = keeper_of(f);
+    const auto report = k.repair(seen);
+    REQUIRE_MESSAGE(report.has_value(), report.error().message());
+    std::string out;
+    const auto add = [&out](const std::string& what) { out += (out.empty() ? "" : "; ") + what; };
+    for (const auto& [table, reason] : report->generations) add(table + ": " + reason);
+    for (const std::string& table : report->dropped) add("gone: " + table);
+    for (const std::string& why : report->problems) add("problem: " + why);
+    return out;
+}
+std::string catalog(const owner_file& f) {
+    return f.rows(
+        "SELECT name, watched, generation, reason FROM litefeed_tables ORDER BY table_id");
+}
+/// What repair says and does after `change`; afterwards a second one does nothing, the capture works and a reader
+/// from before is led back to the truth.
+std::string repaired_after(const std::string& change, const std::string& table = "t") {
+    owner_file f(notes);
+    watch(f, {"t"});
+    feed reads = feed_of(f, {.read_only = true});
+    replica reader(reads);
+    reader.follow();
+    f.sql(change);
+    const std::string out = repaired(f);
+    const std::string before = f.dump();
+    CHECK(repaired(f) == "");
+    CHECK(f.dump() == before);
+    reader.follow();
+    CHECK(reader.text(table) == reader.truth(table));
+    f.sql("REPLACE INTO \"" + table + "\" SELECT * FROM \"" + table + "\"");
+    f.sql("DELETE FROM \"" + table + "\" WHERE rowid = 1");
+    reader.follow();
+    CHECK(reader.text(table) == reader.truth(table));
+    std::string resets;
+    for (const std::string& r : reader.resets) resets += " | " + r;
+    return out + resets;
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("core/keeper");
+
+TEST_CASE("watching is said once, and the second time nothing is written") {
+    owner_file f(notes + ";CREATE TABLE s(x)");
+    const watch_report first = watch(f, {"T", "s"});
+    CHECK(first.watched == std::vector<std::string>{"t", "s"});
+    CHECK(first.kept.empty());
+    REQUIRE(first.warnings.size() == 1);
+    CHECK(first.warnings[0].first == "s");
+    CHECK(contains(first.warnings[0].second, "VACUUM renumbers"));
+    const std::string bytes = f.bytes();
+    const watch_report second = watch(f, {"t", "S"});
+    CHECK(second.watched.empty());
+    CHECK(second.kept == std::vector<std::string>{"t", "s"});
+    CHECK(second.repaired.empty());
+    CHECK(repaired(f) == "");
+    CHECK(f.bytes() == bytes);
+}
+
+TEST_CASE("the format is one lineage, one row of meta and the verified schema") {
+    owner_file f(notes);
+    watch(f, {"t"});
+    const connection db(f.path(), connection::access::read_only, 0);
+    const meta m = read_meta(db);
+    CHECK(m.format == format_number);
+    CHECK(m.lineage.size() == 32);
+    CHECK(m.short_lineage() != 0);
+    CHECK(m.floor == stamp{0});
+    CHECK(m.seen_through == stamp{1});
+    CHECK(m.schema_version == db.integer("PRAGMA schema_version"));
+    CHECK(f.rows("SELECT op, table_id FROM litefeed_log") == "g|1");
+    CHECK(f.rows("SELECT table_id, name, watched, key_columns, keep, contract, generation, "
+                 "generation_seq, reason, problem FROM litefeed_tables") ==
+          "1|t|1|[\"id\"]|window|1|1|1|enabled|NULL");
+    CHECK_FALSE(moved_unexplained(read_verified_schema(db), read_schema(db)));
+    CHECK(f.rows("PRAGMA integrity_check") == "ok");
+    CHECK(f.rows("SELECT name FROM sqlite_schema WHERE name LIKE 'litefeed%' AND type = 'table' "
+                 "ORDER BY name") ==
+          "litefeed_consumers litefeed_contracts litefeed_log litefeed_marks litefeed_meta "
+          "litefeed_schema litefeed_shapes litefeed_tables");
+}
+
+TEST_CASE(
+    "a table that cannot be watched changes nothing at all, neither it nor those named with it") {
+    owner_file f(notes + ";CREATE VIEW w AS SELECT 1");
+    const std::string bytes = f.bytes();
+    CHECK(cannot_of([&] { watch(f, {"t", "w"}); }) ==
+          "cannot watch w: it is a view; watch the tables behind it");
+    CHECK(cannot_of([&] { watch(f, {"nothing"}); }) ==
+          "cannot watch nothing: there is no such table");
+    CHECK(f.bytes() == bytes);
+    CHECK(f.rows("SELECT name FROM sqlite_schema WHERE name LIKE 'litefeed%'") == "");
+}
+
+TEST_CASE("watch-all takes what it can and lists the rest; its plan writes nothing") {
+    owner_file f(notes + ";CREATE VIEW w AS SELECT 1; CREATE TABLE s(x)");
+    const std::string bytes = f.bytes();
+    const watch_report plan = keeper_of(f).plan_all();
+    CHECK(plan.watched == std::vector<std::string>{"t", "s"});
+    CHECK(f.bytes() == bytes);
+    const watch_report done = keeper_of(f).watch_all({});
+    CHECK(done.watched == plan.watched);
+    REQUIRE(done.refused.size() == 1);
+    CHECK(done.refused[0].first == "w");
+    CHECK(keeper_of(f).watch_all({}).kept == plan.watched);
+}
+
+TEST_CASE("unwatching everything leaves schema and rows as they were before the first watch") {
+    for (const std::string& sql :
+         {notes,
+          notes + ";CREATE TABLE a(x, y, z, PRIMARY KEY(x, y, z)) WITHOUT ROWID; CREATE TABLE s(x);"
+                  "CREATE TRIGGER mine AFTER INSERT ON s BEGIN SELECT 1; END"}) {
+        owner_file f(sql);
+        const std::string before = f.dump();
+        keeper_of(f).watch_all({});
+        CHECK(f.dump() != before);
+        keeper_of(f).unwatch_all();
+        CHECK(f.dump() == before);
+        CHECK(keeper_of(f).unwatch_all().empty());
+        CHECK(f.rows("PRAGMA integrity_check") == "ok");
+        CHECK(f.refusal("INSERT INTO t VALUES(9, 9, 9)") == "");
+    }
+}
+
+TEST_CASE(
+    "who followed a table that is unwatched is told truncate, once; others are told nothing") {
+    owner_file f(notes + ";CREATE TABLE s(id INTEGER PRIMARY KEY); INSERT INTO s VALUES(1)");
+    watch(f, {"t", "s"});
+    feed reads = feed_of(f);
+    replica all(reads), only_s(reads, {.tables = {"s"}});
+    all.follow();
+    only_s.follow();
+    const position before = all.at;
+    keeper_of(f).unwatch({"T"});
+    CHECK(told(ask(reads, before, {.tables = {"t"}})) == "truncate");
+    all.follow();
+    only_s.follow();
+    CHECK(all.text("t") == "");
+    CHECK(all.text("s") == all.truth("s"));
+    CHECK(only_s.text("s") == all.text("s"));
+    CHECK(all.resets.empty());
+    CHECK(f.logged("INSERT INTO t VALUES(5,5,5)") == "");
+    CHECK(cannot_of([&] { keeper_of(f).unwatch({"t"}); }) == "cannot unwatch t: it is not watched");
+    CHECK(contains(cannot_of([&] { keeper_of(f).unwatch({"s", "nothing"}); }), "nothing"));
+    CHECK(f.logged("INSERT INTO s VALUES(5)") == "i[5]");
+}
+
+TEST_CASE("a table that is watched again begins a new generation, and its readers start over") {
+    owner_file f(notes);
+    watch(f, {"t"});
+    feed reads = feed_of(f);
+    replica reader(reads);
+    reader.follow();
+    const position before = reader.at;
+    keeper_of(f).unwatch({"t"});
+    f.sql("DELETE FROM t WHERE id = 1");
+    watch(f, {"t"});
+    const answer a = ask(reads, before);
+    CHECK(reset_of(a) == "enabled: t");
+    reader.follow();
+    CHECK(reader.text("t") == reader.truth("t"));
+    CHECK(f.logged("INSERT INTO t VALUES(7,7,7)") == "i[7]");
+    reader.follow();
+    CHECK(reader.text("t") == reader.truth("t"));
+    CHECK(reader.resets.size() == 1);
+}
+
+TEST_CASE("a wider key widens the log, and narrower ones are as before") {
+    owner_file f(
+        notes +
+        ";CREATE TABLE w(a NOT NULL, b NOT NULL, c NOT NULL, PRIMARY KEY(a, b, c)) WITHOUT ROWID");
+    watch(f, {"t"});
+    feed reads = feed_of(f);
+    replica reader(reads);
+    reader.follow();
+    f.sql("INSERT INTO t VALUES(3,3,3)");
+    const position before = ask(reads, from_now{}).next;
+    CHECK(f.rows("SELECT name FROM pragma_table_info('litefeed_log') WHERE name LIKE 'key%'") ==
+          "key");
+    watch(f, {"w"});
+    CHECK(f.rows("SELECT name FROM pragma_table_info('litefeed_log') WHERE name LIKE 'key%'") ==
+          "key key2 key3");
+    CHECK(f.logged("INSERT INTO w VALUES(1,'x',2.5); INSERT INTO t VALUES(4,4,4)") ==
+          "i[1,'x',2.5] i[4]");
+    reader.follow();
+    CHECK(reader.text("t") == reader.truth("t"));
+    CHECK(reader.text("w") == reader.truth("w"));
+    CHECK(reset_of(ask(reads, before, {.tables = {"t"}})) == "");
+}
+
+TEST_CASE("other options take effect without a new generation") {
+    owner_file f(notes);
+    watch(f, {"t"});
+    CHECK(watch(f, {"t"}, {.skip_unchanged = true}).kept == std::vector<std::string>{"t"});
+    CHECK(f.logged("UPDATE t SET v = v") == "");
+    CHECK(catalog(f) == "t|1|1|enabled");
+    watch(f, {"t"}, {.replace_guards = false});
+    CHECK(f.logged("UPDATE t SET v = v WHERE id = 1; REPLACE INTO t VALUES(1,'a',0)") ==
+          "u[1] i[1]");
+    CHECK(repaired(f) == "");
+}
+
+TEST_CASE(
+    "an installation whose log was dropped by hand fails the owner's writes, and watch heals it") {
+    owner_file f(notes);
+    watch(f, {"t"});
+    f.sql("DROP TABLE litefeed_log");
+    CHECK(contains(f.refusal("INSERT INTO t VALUES(9,9,9)"), "litefeed_log"));
+    const watch_report report = watch(f, {"t"});
+    CHECK(report.watched == std::vector<std::string>{"t"});
+    CHECK(f.logged("INSERT INTO t VALUES(9,9,9)") == "i[9]");
+    f.sql("DROP TABLE litefeed_meta");
+    keeper_of(f).unwatch_all();
+    CHECK(f.rows("SELECT name FROM sqlite_schema WHERE name LIKE 'litefeed%'") == "");
+    CHECK(f.refusal("INSERT INTO t VALUES(10,10,10)") == "");
+}
+
+TEST_CASE("repair: a trigger that is missing, changed or no longer newest is a gap") {
+    for (const std::string name : {"insert", "update", "update_key", "delete"}) {
+        CHECK(repaired_after("DROP TRIGGER litefeed_1_" + std::string(name)) ==
+              "t: triggers_restored | triggers_restored: t");
+    }
+    CHECK(repaired_after("DROP TRIGGER litefeed_1_insert; INSERT INTO t VALUES(9,9,9); DELETE FROM "
+                         "t WHERE id = 1") == "t: triggers_restored | triggers_restored: t");
+    CHECK(repaired_after("CREATE TRIGGER mine AFTER INSERT ON t BEGIN SELECT 1; END") ==
+          "t: triggers_restored | triggers_restored: t");
+}
+
+TEST_CASE("repair: a missing guard is a gap only if the table was written since") {
+    CHECK(repaired_after("DROP TRIGGER litefeed_1_guard_rowid") == "");
+    CHECK(repaired_after(
+              "DROP TRIGGER litefeed_1_guard_rowid; UPDATE OR REPLACE t SET id = 2 WHERE id = 1") ==
+          "t: triggers_restored | triggers_restored: t");
+    owner_file f(notes);
+    watch(f, {"t"});
+    f.sql("UPDATE t SET v = 1");
+    const stamp seen = f.head();
+    f.sql("DROP TRIGGER litefeed_1_guard_insert");
+    CHECK(repaired(f, {seen.n - 1}) == "t: triggers_restored");
+    f.sql("UPDATE t SET v = 2; DROP TRIGGER litefeed_1_guard_insert");
+    CHECK(repaired(f, f.head()) == "");
+    CHECK(f.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'litefeed_1_guard_insert'") ==
+          1);
+}
+
+TEST_CASE("repair: guards follow the indexes") {
+    CHECK(repaired_after("CREATE UNIQUE INDEX tv ON t(v, u)") == "");
+    CHECK(repaired_after("CREATE UNIQUE INDEX tv ON t(v, u); REPLACE INTO t VALUES(5,'c',0)") ==
+          "t: triggers_restored | triggers_restored: t");
+    CHECK(repaired_after("DROP INDEX tu") == "");
+    CHECK(repaired_after(
+              "DROP INDEX tu; CREATE UNIQUE INDEX tu ON t(u, v); REPLACE INTO t VALUES(5,'a',0)") ==
+          "t: triggers_restored | triggers_restored: t");
+    owner_file f(notes);
+    watch(f, {"t"});
+    f.sql("DROP INDEX tu; UPDATE t SET v = 3");
+    repaired(f);
+    CHECK(f.refusal("ALTER TABLE t DROP COLUMN u") == "");
+}
+
+TEST_CASE("repair: what touches no capture is nothing to repair") {
+    for (const std::string change :
+         {"CREATE INDEX i ON t(v)", "CREATE VIEW w AS SELECT * FROM t", "CREATE TABLE o(x)",
+          "ANALYZE", "VACUUM", "DROP VIEW IF EXISTS w",
+          "CREATE TABLE o(x); CREATE TRIGGER oo AFTER INSERT ON o BEGIN SELECT 1; END"}) {
+        CAPTURE(change);
+        CHECK(repaired_after(change) == "");
+    }
+}
+
+TEST_CASE("repair: another shape is told as one") {
+    CHECK(repaired_after("ALTER TABLE t ADD COLUMN w DEFAULT 5") ==
+          "t: schema_changed | schema_changed: t");
+    CHECK(repaired_after("ALTER TABLE t RENAME COLUMN v TO w") ==
+          "t: schema_changed | schema_changed: t");
+    CHECK(repaired_after("ALTER TABLE t RENAME COLUMN id TO key") ==
+          "t: schema_changed | schema_changed: t");
+    CHECK(repaired_after("ALTER TABLE t DROP COLUMN v") == "t: schema_changed | schema_changed: t");
+    CHECK(repaired_after("ALTER TABLE t ADD COLUMN w; ALTER TABLE t RENAME COLUMN v TO z") ==
+          "t: schema_changed | schema_changed: t");
+}
+
+TEST_CASE("repair: a table that was rebuilt or made anew starts over") {
+    CHECK(repaired_after("DROP TABLE t; " + notes) ==
+          "t: triggers_restored | triggers_restored: t");
+    // As Django does it.
+    CHECK(repaired_after(
+              "BEGIN; CREATE TABLE \"new__t\"(id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, u, v, "
+              "w);"
+              "INSERT INTO \"new__t\" SELECT id, u, v, NULL FROM t WHERE id > 1; DROP TABLE t;"
+              "ALTER TABLE \"new__t\" RENAME TO t; CREATE UNIQUE INDEX tu ON t(u); COMMIT") ==
+          "t: triggers_restored | triggers_restored: t");
+}
+
+TEST_CASE("repair: a renamed table ends under its old name and begins under its new") {
+    CHECK(repaired_after("ALTER TABLE t RENAME TO s", "s") == "s: enabled; gone: t | enabled: s");
+    owner_file f(notes);
+    watch(f, {"t"});
+    feed reads = feed_of(f);
+    const answer a = ask(reads, from_now{});
+    f.sql("ALTER TABLE t RENAME TO s");
+    repaired(f);
+    const answer after = ask(reads, a.next, {.snapshot = true});
+    CHECK(reset_of(after) == "enabled: s");
+    CHECK(told(after) == "s truncate, s read 1, s read 2, t truncate");
+    CHECK(f.logged("INSERT INTO s VALUES(7,7,7)") == "i[7]");
+}
+
+TEST_CASE("repair: a dropped table is told as gone, once, and comes back under its name") {
+    owner_file f(notes);
+    watch(f, {"t"});
+    feed reads = feed_of(f);
+    const answer a = ask(reads, from_now{});
+    f.sql("DROP TABLE t");
+    CHECK(repaired(f) == "gone: t");
+    CHECK(repaired(f) == "");
+    const answer after = ask(reads, a.next);
+    CHECK(told(after) == "truncate");
+    CHECK(after.changes.changes[0].at == f.head());
+    f.sql(notes);
+    CHECK(repaired(f) == "t: triggers_restored");
+    const answer again_there = ask(reads, after.next);
+    CHECK(reset_of(again_there) == "triggers_restored: t");
+    CHECK(f.logged("INSERT INTO t VALUES(7,7,7)") == "i[7]");
+}
+
+TEST_CASE("repair: a table that cannot be watched any more is told as gone, with the reason") {
+    owner_file f(notes);
+    watch(f, {"t"});
+    f.sql("CREATE UNIQUE INDEX bad ON t(id + 1)");
+    const std::string why = repaired(f);
+    CHECK(contains(why, "problem: t: its unique index bad computes with the rowid"));
+    CHECK(repaired(f) == "");
+    CHECK(f.logged("INSERT INTO t VALUES(7,7,7)") == "");
+    feed reads = feed_of(f);
+    CHECK(reads.tables().value().at(0).problem.has_value());
+    f.sql("DROP INDEX bad");
+    CHECK(repaired(f) == "t: triggers_restored");
+    CHECK_FALSE(reads.tables().value().at(0).problem.has_value());
+}
+
+TEST_CASE("repair: VACUUM renumbers rowids, so a table keyed by them starts over") {
+    owner_file f(
+        "CREATE TABLE t(v); INSERT INTO t VALUES('a'),('b'),('c'); CREATE TABLE s(id INTEGER "
+        "PRIMARY KEY)");
+    watch(f, {"t", "s"});
+    feed reads = feed_of(f, {.read_only = true});
+    replica reader(reads);
+    f.sql("DELETE FROM t WHERE v = 'a'");
+    reader.follow();
+    f.sql("VACUUM");
+    CHECK(f.rows("SELECT rowid FROM t") == "1 2");
+    CHECK(repaired(f) == "t: triggers_restored");
+    CHECK(repaired(f) == "");
+    reader.follow();
+    CHECK(reader.text("t") == reader.truth("t"));
+    CHECK(reader.resets == std::vector<std::string>{"triggers_restored: t"});
+}
+
+TEST_CASE("where the owner holds the write lock, watching says so and repair is busy") {
+    owner_file f(notes);
+    watch(f, {"t"});
+    f.sql("DROP TRIGGER litefeed_1_insert; BEGIN IMMEDIATE");
+    keeper k = keeper::open(f.path(), true);
+    const auto report = k.repair();
+    REQUIRE(report.has_error());
+    CHECK(report.error() == make_error_code(errc::busy));
+    CHECK(contains(cannot_of([&] { k.watch({"t"}, {}); }), "nothing was changed, try again"));
+    f.sql("COMMIT");
+    CHECK(k.repair().has_value());
+}
+
+TEST_CASE(
+    "a file without our tables needs no repair, and a feed of a later litefeed is left alone") {
+    owner_file f(notes);
+    CHECK(repaired(f) == "");
+    watch(f, {"t"});
+    f.sql("UPDATE litefeed_meta SET format = 99");
+    CHECK(contains(cannot_of([&] { keeper_of(f); }), "use a newer litefeed"));
+    CHECK(contains(cannot_of([&] { feed_of(f); }), "use a newer litefeed"));
+}
+
+TEST_CASE("what cannot be opened is named with what to do") {
+    const owner_file f(notes);
+    CHECK(contains(cannot_of([&] { keeper::open(f.path() + ".missing", false); }),
+                   "there is no file"));
+    CHECK(contains(cannot_of([&] { keeper::open("/tmp", false); }), "is a directory"));
+    {
+        std::ofstream(f.path() + ".txt")
+            << "this is no database, but a text that is long enough to be looked at";
+    }
+    CHECK(
+        contains(cannot_of([&] { keeper::open(f.path() + ".txt", false); }), "no SQLite database"));
+    CHECK_FALSE(std::filesystem::exists(f.path() + ".missing"));
+}
+
+TEST_SUITE_END();
