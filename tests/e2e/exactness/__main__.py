@@ -120,9 +120,9 @@ def text_of(total: dict) -> str:
     return (f"exactness: seed {total['seed']}, {total.get('statements', 0)} statements ({total.get('errors', 0)} refused, "
             f"{total.get('busy', 0)} busy) in {total['cases']} cases ({total.get('several', 0)} with several writers), "
             f"{total['seconds']} s; {total.get('rests', 0)} rests, {total.get('pages', 0)} pages "
-            f"({total.get('pages_in_runs', 0)} inside runs), {total.get('cuts', 0)} cuts; "
-            f"hints {hints}, wrong {total.get('wrong_hints', 0)} ({rate:.3f} %), of these "
-            f"{total.get('overlapped_wrong_hints', 0)} of {total.get('overlapped_hints', 0)} after a run of several pages; failures {len(total['failures'])}")
+            f"({total.get('second_pages', 0)} go on in a run, {total.get('second_pages_after_commit', 0)} of them after a commit), {total.get('cuts', 0)} cuts; "
+            f"hints {hints}, wrong {total.get('wrong_hints', 0)} ({rate:.3f} %), and "
+            f"{total.get('repeated_wrong_hints', 0)} of {total.get('repeated_hints', 0)} right after a first read in pages; failures {len(total['failures'])}")
 
 
 if __name__ == "__main__":

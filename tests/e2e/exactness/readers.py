@@ -17,17 +17,17 @@ class Reader:
     name = ""
 
     def __init__(self, rng: random.Random, tables: list[str] | None, limits: list[int]):
-        self.rng, self.tables, self.limits = rng, tables, limits
+        self.rng, self.tables, self.limits, self.own_limits = rng, tables, limits, limits
         self.replica = Replica()
         self.in_run: set = set()
         self.head = 0
         self.more = True
-        self.pages_in_runs = 0
+        self.second_pages = self.second_pages_after_commit = 0
         self.hints = self.wrong_hints = 0
-        # Rows are read as they are when a page is taken, so after a run of several pages, with writers running, the client
-        # holds some rows of a later time, and the next run's hints can be wrong. They are counted apart as well.
-        self.overlaps = self.in_pages = False
-        self.overlapped = self.overlapped_wrong = 0
+        # Rows are read as they are when a page is taken. So after a first read of several pages, with writers running, the
+        # client holds rows of a later time than its cursor, and they are told again: that run's hints are counted apart.
+        self.after_first_read = self.first_read = self.in_pages = False
+        self.repeated = self.repeated_wrong = 0
 
     def stamp(self) -> int | None:
         """Where it stands, if that is a place at rest."""
@@ -46,23 +46,27 @@ class Reader:
             place = (change["op"] == "read", change["table"], strict_json.text_of(change["key"]))
             assert place not in self.in_run, f"{where}: twice in one run: {change}"
             self.in_run.add(place)
+        if self.in_pages:  # a page that goes on in a run
+            self.second_pages += 1
+            self.second_pages_after_commit += told["head"] > self.head
         before = self.replica.cursor
         hints, wrong = self.replica.hints, self.replica.wrong_hints
         self.replica.apply(told)
         hints, wrong = self.replica.hints - hints, self.replica.wrong_hints - wrong
-        self.hints, self.wrong_hints = self.hints + hints, self.wrong_hints + wrong
-        if self.overlaps:
-            self.overlapped, self.overlapped_wrong = self.overlapped + hints, self.overlapped_wrong + wrong
+        if self.after_first_read:
+            self.repeated, self.repeated_wrong = self.repeated + hints, self.repeated_wrong + wrong
+        else:
+            self.hints, self.wrong_hints = self.hints + hints, self.wrong_hints + wrong
         assert not told["more"] or self.replica.cursor != before, f"{where}: more, but the place does not move"
         self.head, self.more = told["head"], told["more"]
         at = self.stamp()
         if at is None:
             assert told["more"], f"{where}: the run is over at {self.replica.cursor}"
-            self.pages_in_runs += 1
             self.in_pages = True
+            self.first_read |= any(c["op"] == "read" for c in changes)
         else:
             self.in_run.clear()
-            self.overlaps, self.in_pages = self.in_pages, False
+            self.after_first_read, self.first_read, self.in_pages = self.first_read, False, False
             assert told["more"] == (at != told["head"]), f"{where}: more is {told['more']} at {at}, head {told['head']}"
 
     def to_rest(self, head: int):
@@ -115,7 +119,7 @@ class HttpReader(Reader):
             if page["next"] is None:
                 break
             page = self.server.rows(table, limit=self.rng.choice([1, 2, 7, 1000]), after=page["next"])
-            self.overlaps = True
+            self.after_first_read = True
 
     def page(self):
         limit = self.rng.choice(self.limits)
