@@ -215,6 +215,17 @@ struct asking {
     bool snapshot = false;
     std::vector<std::string> tables{};
 };
+inline question question_from(position from) {
+    question q;
+    q.from = std::move(from);
+    return q;
+}
+inline rows_question all_rows(const std::string& table, int rows_max = 1000) {
+    rows_question q;
+    q.table = table;
+    q.rows_max = rows_max;
+    return q;
+}
 inline answer ask(feed& f, position from, const asking& how = {}) {
     question q;
     q.from = std::move(from);
