@@ -146,6 +146,26 @@ TEST_CASE(
     CHECK(w.after("UPDATE OR REPLACE t SET a = 'C' WHERE id = 3") == "t[4] u[3]");
 }
 
+TEST_CASE(
+    "rule 2: what a generated column is made of counts, also where the update does not name it") {
+    for (const char* kind : {"VIRTUAL", "STORED"}) {
+        CAPTURE(kind);
+        watched w("CREATE TABLE t(id INTEGER PRIMARY KEY, a, b, c, g AS (a || '-' || b) " +
+                  std::string(kind) +
+                  "); CREATE UNIQUE INDEX tg ON t(g);"
+                  "INSERT INTO t(id,a,b) VALUES(1,'A','x'),(2,'B','x'),(3,'A','y')");
+        CHECK(w.after("UPDATE OR REPLACE t SET a = 'A' WHERE id = 2") == "t[1] u[2]");
+        CHECK(w.after("UPDATE OR REPLACE t SET b = 'x' WHERE id = 3") == "t[2] u[3]");
+        CHECK(w.after("UPDATE t SET c = 1") == "u[3]");
+        watched p("CREATE TABLE t(id INTEGER PRIMARY KEY, u, a, b, c, g AS (a + b) " +
+                  std::string(kind) +
+                  "); CREATE UNIQUE INDEX tu ON t(u, c) WHERE g > 0;"
+                  "INSERT INTO t(id,u,a,b,c) VALUES(1,'A',1,1,1),(2,'A',-9,1,1)");
+        CHECK(p.after("UPDATE OR REPLACE t SET a = 1 WHERE id = 2") == "t[1] u[2]");
+        CHECK(p.after("UPDATE OR REPLACE t SET b = b + 1") == "u[2]");
+    }
+}
+
 TEST_CASE("rule 2: a chain of generated columns ends at ordinary ones") {
     watched w(
         "CREATE TABLE t(id INTEGER PRIMARY KEY, a, g AS (h + 1), h AS (a * 2));"

@@ -1,0 +1,76 @@
+#include "core/schema_drift.hpp"
+
+#include "tests/core/owner_file.hpp"
+
+using namespace litefeed;
+using namespace litefeed::test;
+
+namespace {
+
+schema schema_of(const owner_file& f) {
+    return read_schema(connection(f.path(), connection::access::read_only, 0));
+}
+bool unexplained(const std::string& change) {
+    const owner_file f(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, u UNIQUE, c); CREATE INDEX tc ON t(c); CREATE VIEW "
+        "w AS SELECT 1;"
+        "CREATE TRIGGER tt AFTER INSERT ON t BEGIN SELECT 1; END; CREATE TABLE o(x, y)");
+    const schema before = schema_of(f);
+    f.sql(change);
+    return moved_unexplained(before, schema_of(f));
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("core/schema_drift");
+
+TEST_CASE("what can be seen explains what it costs") {
+    for (const char* change :
+         {"SELECT 1", "INSERT INTO t(c) VALUES(1)", "CREATE TABLE n(x UNIQUE, y UNIQUE)",
+          "DROP TABLE t", "DROP TABLE o", "DROP INDEX tc", "DROP VIEW w", "DROP TRIGGER tt",
+          "CREATE UNIQUE INDEX i ON o(x); CREATE VIEW v AS SELECT 1", "ALTER TABLE o ADD COLUMN z",
+          "ALTER TABLE o ADD COLUMN z; ALTER TABLE o ADD COLUMN a",
+          "ALTER TABLE o RENAME COLUMN x TO z", "ALTER TABLE o DROP COLUMN y",
+          "ALTER TABLE o RENAME TO p", "ANALYZE", "REINDEX", "CREATE TEMP TABLE x(y)",
+          "DROP TRIGGER tt; CREATE TRIGGER tt AFTER INSERT ON t BEGIN SELECT 2; END"}) {
+        CAPTURE(change);
+        CHECK_FALSE(unexplained(change));
+    }
+}
+
+TEST_CASE("rule 14: what leaves nothing but the number behind is not explained") {
+    for (const char* change : {"VACUUM", "CREATE UNIQUE INDEX i ON t(c); DROP INDEX i",
+                               "CREATE TABLE x(y); DROP TABLE x",
+                               "ALTER TABLE o DROP COLUMN y; ALTER TABLE o ADD COLUMN y",
+                               "ALTER TABLE o RENAME TO p; ALTER TABLE p RENAME TO o"}) {
+        CAPTURE(change);
+        CHECK(unexplained(change));
+    }
+}
+
+TEST_CASE("a number that went backwards is another file") {
+    schema before, after;
+    before.version = 7;
+    after.version = 6;
+    CHECK(moved_unexplained(before, after));
+    after.version = 7;
+    CHECK_FALSE(moved_unexplained(before, after));
+    after.version = 8;
+    CHECK(moved_unexplained(before, after));
+}
+
+TEST_CASE(
+    "the schema is read in the order in which it was made, and found without regard to case") {
+    const owner_file f(
+        "CREATE TABLE b(x); CREATE TABLE a(x UNIQUE); CREATE TRIGGER z AFTER INSERT ON b BEGIN "
+        "SELECT 1; END");
+    const schema s = schema_of(f);
+    REQUIRE(s.entries.size() == 4);
+    CHECK(s.entries[0].name == "b");
+    CHECK(s.entries[2].sql == "");
+    CHECK(s.entries[3].table == "b");
+    CHECK(s.find("table", "A") == &s.entries[1]);
+    CHECK(s.find("view", "a") == nullptr);
+}
+
+TEST_SUITE_END();
