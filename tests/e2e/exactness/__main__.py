@@ -16,6 +16,7 @@ from harness.server import binary
 E2E = pathlib.Path(__file__).resolve().parents[1]
 HINTS_WRONG_MAX = 0.01
 FAILURES_MAX = 20
+CASE_SECONDS_MAX = 300
 
 
 def main() -> int:
@@ -83,13 +84,17 @@ def run_many(seed, statements, seconds, jobs, each, stop=True, say=print) -> dic
     while running or not enough():
         while len(running) < jobs and not enough():
             output = tempfile.TemporaryFile()
-            running[subprocess.Popen(command_of(seed, number, each), cwd=E2E, stdout=output)] = (number, output)
+            process = subprocess.Popen(command_of(seed, number, each), cwd=E2E, stdout=output)
+            running[process] = (number, output, time.monotonic() + CASE_SECONDS_MAX * max(1, each / 1200))
             number += 1
         for process in [p for p in running if p.poll() is not None]:
-            case, output = running.pop(process)
+            case, output, _ = running.pop(process)
             output.seek(0)
             take(total, output.read().decode(), case, process.returncode, seed, each, say)
             output.close()
+        for process, (_, _, deadline) in running.items():
+            if time.monotonic() > deadline:
+                process.kill()
         time.sleep(0.01)
     total["seconds"] = round(time.monotonic() - started, 1)
     if total.get("hints") and total["wrong_hints"] > HINTS_WRONG_MAX * total["hints"]:

@@ -235,17 +235,17 @@ class Generator:
             return rng.choice([f"-{name}", f"{name} + {rng.randrange(1, 60)}", f"{name} - {rng.randrange(1, 60)}",
                                f"{name} + 0", f"{name} * 1.0", self.value(c), self.value(c)])
         if c.pool == "text":
-            return rng.choice([f"upper({name})", f"lower({name})", f"{name} || ' '", f"rtrim({name})", f"{name} || 'z'",
-                               self.value(c), self.value(c)])
+            return rng.choice([f"upper({name})", f"upper({name})", f"lower({name})", f"{name} || ' '", f"rtrim({name})",
+                               f"{name} || 'z'", self.value(c), self.value(c)])
         if c.pool == "bit":
             return rng.choice([f"1 - {name}", self.value(c)])
         return rng.choice([self.value(c), self.value(c), f"CAST({name} AS TEXT)", f"CAST({name} AS BLOB)", f"{name} + 0"])
 
     def update_key(self, t: Table) -> str:
         rng = self.rng
-        if not t.primary or (t.has_rowid and not t.rowid_alias and rng.random() < 0.15) or (t.rowid_alias and rng.random() < .1):
+        if not t.primary or (t.has_rowid and rng.random() < (0.1 if t.rowid_alias else 0.3)):
             name = t.rowid_name
-            sets = f"{name} = {rng.choice([f'-{name}', f'{name} + {rng.randrange(1, 60)}', str(rng.randrange(1, 40)), f'abs({name})'])}"
+            sets = f"{name} = {rng.choice([f'-{name}', f'{name} + {rng.randrange(1, 6)}', f'{name} + 50', str(rng.randrange(1, 20)), f'abs({name})'])}"
         else:
             keys = rng.sample(t.primary, min(len(t.primary), rng.choice([1, 1, 2])))
             sets = ", ".join(f"{quoted(k)} = {self.key_change(t, k)}" for k in keys)

@@ -151,7 +151,7 @@ TYPES = [("TEXT", "text"), ("VARCHAR(10)", "text"), ("BLOB", "blob"), ("REAL", "
 
 
 def collation(rng) -> str:
-    return rng.choice(["", "", "", " COLLATE NOCASE", " COLLATE RTRIM", " COLLATE BINARY"])
+    return rng.choice(["", "", " COLLATE NOCASE", " COLLATE NOCASE", " COLLATE RTRIM", " COLLATE BINARY"])
 
 
 def typed_key(rng, name):
