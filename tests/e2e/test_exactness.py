@@ -17,6 +17,7 @@ def test_replicas_by_core_changes_and_events_equal_the_tables_after_random_state
     print(text_of(total))
     assert not total["failures"], "\n".join(total["failures"])
     assert total["statements"] >= STATEMENTS and total["several"] and total["cuts"], total
+    assert total.get("void", 0) <= total["cases"] / 20, total  # SQLite's own corruption, see exactness/tables.py
     assert total["second_pages_after_commit"] >= total["second_pages"] / 2, total
 
 

@@ -123,7 +123,7 @@ def text_of(total: dict) -> str:
     hints = total.get("hints", 0)
     rate = 100 * total.get("wrong_hints", 0) / hints if hints else 0
     return (f"exactness: seed {total['seed']}, {total.get('statements', 0)} statements ({total.get('errors', 0)} refused, "
-            f"{total.get('busy', 0)} busy) in {total['cases']} cases ({total.get('several', 0)} with several writers), "
+            f"{total.get('busy', 0)} busy) in {total['cases']} cases ({total.get('several', 0)} with several writers, {total.get('void', 0)} void), "
             f"{total['seconds']} s; {total.get('rests', 0)} rests, {total.get('pages', 0)} pages "
             f"({total.get('second_pages', 0)} go on in a run, {total.get('second_pages_after_commit', 0)} of them after a commit), {total.get('cuts', 0)} cuts; "
             f"hints {hints}, wrong {total.get('wrong_hints', 0)} ({rate:.3f} %), and "
