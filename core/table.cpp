@@ -224,6 +224,7 @@ class inspector {
         }
         if (c == nullptr) return;
         if (c->generated) {
+            index.over_generated = true;
             if (visiting_.size() > table_.columns.size()) return;
             visiting_.push_back(name);
             for (const std::string& inner : names_in(c->generated_from)) {

@@ -42,6 +42,7 @@ struct unique_index {
     std::string predicate;  ///< of a partial index
     /// The ordinary columns on which it depends, those of generated columns and of the predicate included.
     std::vector<std::string> depends_on;
+    bool over_generated{};  ///< some of that through a generated column
 };
 
 /// A table as capture needs to know it.

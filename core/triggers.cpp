@@ -276,6 +276,15 @@ std::string update_guard_body(const trigger_writer& w, const std::string& where,
            w.row_is("OLD") + ") IS NOT 1" + order + "; ";
 }
 
+// In a BEFORE UPDATE SQLite loads into NEW only the columns that the triggers name, so a generated column would be
+// computed from NULLs unless what it is made of is named as well. Always true.
+std::string loading(const unique_index& index) {
+    if (!index.over_generated) return {};
+    std::vector<std::string> names;
+    for (const std::string& c : index.depends_on) names.push_back("NEW." + quote_identifier(c));
+    return " AND " + tuple(names) + " IS " + tuple(names);
+}
+
 std::string any_column_changed(const table_definition& table) {
     std::vector<std::string> names;
     for (const column_definition& c : table.columns) {
@@ -337,7 +346,8 @@ std::vector<trigger> capture_triggers(const table_definition& table, std::int64_
             continue;  // an index over constants cannot be entered by an update
         add("guard_" + std::to_string(number) + (index.droppable ? "_safe_to_drop" : ""),
             update_of(index.depends_on), index.droppable ? trigger_writer::index_stands(index) : "",
-            update_guard_body(w, w.index_collides(index), trigger_writer::in_order_of(index)));
+            update_guard_body(w, w.index_collides(index) + loading(index),
+                              trigger_writer::in_order_of(index)));
     }
     return out;
 }
