@@ -364,6 +364,8 @@ int main(int argc, char** argv) {
     app.add_option("--path", how.path, "What to follow")->capture_default_str();
     app.add_option("--subscribers", how.subscribers, "Streams")->check(CLI::Range(1, 500'000));
     app.add_option("--rounds", how.rounds, "Changes")->check(CLI::Range(1, 100'000));
+    app.add_option("--warm", how.warm, "Changes before them that are not reported")
+        ->check(CLI::Range(0, 1000));
     app.add_option("--settle", how.settle_ms, "ms between two changes; up to twice as long");
     app.add_option("--idle", how.idle_ms, "First watch the idle server's CPU for so many ms");
     app.add_option("--timeout", how.timeout_ms, "ms until a round fails")->capture_default_str();

@@ -52,7 +52,8 @@ def distribution(home, site):
     text = re.sub(r"(?m)^worker_processes .*;", "worker_processes 1;", text)
     text = text.replace("/var/log/nginx", str(home)).replace("/etc/nginx/conf.d", f"{home}/conf.d")
     text = text.replace("/etc/nginx/sites-enabled", f"{home}/sites-enabled")
-    return text
+    # Modules that happen to be installed are loaded from beside nginx's own prefix, and none is needed.
+    return text.replace("include /etc/nginx/modules-enabled/*.conf;", "")
 
 
 def bare(home, feed, port, extra=""):
