@@ -15,7 +15,7 @@ import tempfile
 from harness.values import quoted
 
 from . import log_side
-from .case import Case, Deviation
+from .case import Case, Deviation, Void
 from .sqlite_side import connect
 
 CASES_MAX = 60
@@ -103,6 +103,8 @@ def first_noticed(name: str, seed: int) -> tuple[int, str] | None:
                 CaptureCase(seed, number, pathlib.Path(home), MUTATIONS[name]).run()
             except Deviation as e:
                 return number, str(e)
+            except Void:
+                pass  # SQLite itself broke the file, the twin's as well: the case says nothing
     return None
 
 

@@ -239,6 +239,8 @@ class Generator:
                                f"{name} || 'z'", self.value(c), self.value(c)])
         if c.pool == "bit":
             return rng.choice([f"1 - {name}", self.value(c)])
+        if rng.random() < 0.3:  # equal to SQLite, and another key: 1 and 1.0
+            return f"CASE typeof({name}) WHEN 'integer' THEN {name} * 1.0 WHEN 'real' THEN CAST({name} AS INTEGER) ELSE {name} END"
         return rng.choice([self.value(c), self.value(c), f"CAST({name} AS TEXT)", f"CAST({name} AS BLOB)", f"{name} + 0"])
 
     def update_key(self, t: Table) -> str:
