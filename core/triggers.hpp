@@ -42,7 +42,7 @@ struct trigger {
 /// UTC Unix milliseconds as SQL that every SQLite since 3.22 can run inside a trigger.
 /// julianday() is a whole number of milliseconds divided, so a half added makes the cast round instead of cut.
 inline constexpr std::string_view now_ms_sql =
-    "CAST(julianday('now')*86400000-210866759999999.5 AS INTEGER)";
+    "CAST(julianday()*86400000-210866759999999.5 AS INTEGER)";
 
 /// `key`, `key2`, `key3` …: the log's columns for a key of this many parts.
 [[nodiscard]] std::string log_key_columns(std::size_t parts);

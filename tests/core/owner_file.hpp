@@ -50,8 +50,8 @@ class owner_file {
     [[nodiscard]] sqlite3* get() const { return db_; }
 
     void open() {
-        if (sqlite3_open_v2(path_.c_str(), &db_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
-                            nullptr) != SQLITE_OK) {
+        constexpr int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+        if (sqlite3_open_v2(path_.c_str(), &db_, flags, nullptr) != SQLITE_OK) {
             throw std::runtime_error(sqlite3_errmsg(db_));
         }
         sqlite3_busy_timeout(db_, 2000);

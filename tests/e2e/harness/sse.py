@@ -172,6 +172,14 @@ class Stream:
         assert event.own_id == told["cursor"], event
         return told
 
+    def changes(self, count, within_s=5):
+        """The next changes, as many; whether commits come in a delta each or several in one is the server's affair."""
+        out = []
+        while len(out) < count:
+            out += self.delta(within_s)["changes"]
+        assert len(out) == count, out
+        return out
+
     def run(self, within_s=5):
         """All deltas up to the end of a run (`more: false`)."""
         out = [self.delta(within_s)]
