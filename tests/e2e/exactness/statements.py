@@ -177,7 +177,10 @@ class Generator:
         columns = self.chosen(t)
         rows = ["(" + ", ".join(self.value(c) for c in columns) + ")" for _ in range(rng.choice([1, 1, 2, 3]))]
         out = f"INSERT{self.verb() if rng.random() < .2 else ''} INTO {t.sql_name}({', '.join(quoted(c.name) for c in columns)}) VALUES {', '.join(rows)}"
-        targets = rng.sample(t.targets, min(len(t.targets), rng.choice([1, 1, 2])))
+        # SQLite 3.40.1 can leave an index short after two clauses (ON CONFLICT(s) … ON CONFLICT(s) WHERE n IN (1, 3) …), on
+        # an unwatched file as well; only one writer has a twin to show whose fault it is.
+        clauses = rng.choice([1, 1, 2]) if self.single else 1
+        targets = rng.sample(t.targets, min(len(t.targets), clauses))
         for i, target in enumerate(targets or [""]):
             last = i == len(targets or [""]) - 1
             where = f"({target})" if target else ""
