@@ -122,20 +122,20 @@ bool row_reader::find(const statement& from, int first_column, change& to, std::
 
 void row_reader::append_row(const statement& row, change& to, std::string& bytes) const {
     const int count = static_cast<int>(member_.size());
-    std::size_t size = 0;
+    const std::size_t begin = bytes.size();
+    std::size_t size = 0;  // of texts and blobs
     for (int i = 0; i < count; ++i) {
         const int type = row.type(i);
         if (type == SQLITE_TEXT || type == SQLITE_BLOB)
             size += static_cast<std::size_t>(sqlite3_column_bytes(row.get(), i));
-    }
-    if (size > row_bytes_max_) {
-        to.too_large = size;
-        return;
-    }
-    const std::size_t begin = bytes.size();
-    for (int i = 0; i < count; ++i) {
+        if (size > row_bytes_max_) continue;
         bytes += member_[static_cast<std::size_t>(i)];
         append_json(row, i, affinity_[static_cast<std::size_t>(i)], bytes);
+    }
+    if (size > row_bytes_max_) {
+        bytes.resize(begin);
+        to.too_large = size;
+        return;
     }
     bytes += count == 0 ? "{}" : "}";
     to.row = {begin, bytes.size() - begin};

@@ -92,10 +92,12 @@ class connection {
     [[nodiscard]] sqlite3* get() const noexcept { return handle_.get(); }
 
   private:
+    friend class transaction;
     struct close {
         void operator()(sqlite3* db) const noexcept { sqlite3_close_v2(db); }
     };
     std::unique_ptr<sqlite3, close> handle_;
+    mutable statement begin_, begin_immediate_, commit_, rollback_;  // a read is a transaction
 };
 
 /// A transaction that rolls back unless it was committed.
