@@ -35,11 +35,19 @@ log_reader::log_reader(const connection& db)
                         " FROM main.litefeed_log WHERE seq > ?1 AND seq <= ?2 ORDER BY seq");
 }
 
-std::optional<log_reader::standing_entry> log_reader::entry(stamp at) {
-    entry_.reset();
-    entry_.bind(1, at.n);
-    if (!entry_.step()) return std::nullopt;
-    return standing_entry(entry_);
+bool log_reader::walk::to(stamp at) {
+    // A step is cheaper than a search, so entries that stand near are reached by steps.
+    constexpr std::int64_t steps_max = 4;
+    if (standing_.n == 0 || at.n - standing_.n > steps_max) {
+        entries_->reset();
+        entries_->bind(1, at.n - 1).bind(2, stamp_max.n);
+        standing_ = {};
+    }
+    while (standing_ < at) {
+        standing_ = entries_->step() ? stamp{entries_->integer(0)} : stamp{};
+        if (standing_ == stamp{}) return false;
+    }
+    return standing_ == at;
 }
 
 std::optional<std::uint32_t> log_reader::digest_at(stamp at) {

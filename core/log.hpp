@@ -21,24 +21,20 @@ class log_reader {
   public:
     explicit log_reader(const connection& db);
 
-    /// An entry that this reader stands on; lasts until the next call of `entry` or `digest_at`.
-    class standing_entry {
+    /// Goes from entry to entry, upwards. One at a time, and not while `scan` runs.
+    class walk {
       public:
-        standing_entry(statement& of) : table_id(of.integer(0)), of_(&of) {}
-        standing_entry(const standing_entry&) = delete;
-        standing_entry(standing_entry&& from) noexcept
-            : table_id(from.table_id), of_(std::exchange(from.of_, nullptr)) {}
-        ~standing_entry() {
-            if (of_ != nullptr) of_->reset();
-        }
-        [[nodiscard]] const statement& row() const { return *of_; }
+        explicit walk(log_reader& log) : entries_(log.range_) {}
+        /// Stands on the entry at `at`, which is above every one asked for before; false when there is none.
+        bool to(stamp at);
+        [[nodiscard]] std::int64_t table_id() const { return entries_->integer(1); }
+        [[nodiscard]] const statement& row() const { return *entries_.operator->(); }
         static constexpr int first_key_column = 3;
-        std::int64_t table_id;
 
       private:
-        statement* of_;
+        use entries_;
+        stamp standing_;
     };
-    [[nodiscard]] std::optional<standing_entry> entry(stamp at);
 
     /// The digest of the entry at `at`; none when there is no such entry.
     [[nodiscard]] std::optional<std::uint32_t> digest_at(stamp at);
@@ -54,7 +50,7 @@ class log_reader {
         while (rows->step()) {
             const std::string_view op = rows->text(2);
             each(stamp{rows->integer(0)}, rows->integer(1), op.empty() ? ' ' : op.front(), range_,
-                 3);
+                 walk::first_key_column);
         }
     }
 

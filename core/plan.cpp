@@ -1,5 +1,7 @@
 #include "core/plan.hpp"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <string>
 #include <unordered_map>
@@ -34,17 +36,25 @@ struct row_entries {
     }
 };
 
-std::string row_name(std::int64_t table_id, const statement& row, int first_key_column, int width) {
-    std::string out(reinterpret_cast<const char*>(&table_id), sizeof table_id);
+// What tells the rows of all tables apart. With the table's number of four bytes, and not of eight, an integer key's
+// name is short enough for a string that allocates nothing.
+std::string row_name(std::uint32_t table, const statement& row, int first_key_column, int width) {
+    std::string out(reinterpret_cast<const char*>(&table), sizeof table);
     encode_columns(row, first_key_column, width, out);
     return out;
 }
+
+struct hash_of_name {
+    std::size_t operator()(const std::string& name) const noexcept {
+        return XXH3_64bits(name.data(), name.size());
+    }
+};
 
 }  // namespace
 
 delta_plan delta_plan::make(log_reader& log, stamp base, stamp ceiling,
                             const std::vector<std::int64_t>& tables, std::int64_t effort_max) {
-    std::unordered_map<std::string, std::size_t> index;
+    std::unordered_map<std::string, std::size_t, hash_of_name> index;
     std::vector<row_entries> rows;
     std::map<std::int64_t, stamp> truncated;  // table → its last `x`
     std::int64_t effort = 0;
@@ -53,11 +63,13 @@ delta_plan delta_plan::make(log_reader& log, stamp base, stamp ceiling,
         [&](stamp at, std::int64_t table_id, char op, const statement& row, int first_key_column) {
             if (effort_max > 0 && ++effort > effort_max)
                 throw boost::system::system_error(make_error_code(errc::too_long));
-            if (!std::binary_search(tables.begin(), tables.end(), table_id)) return;
+            const auto table = std::lower_bound(tables.begin(), tables.end(), table_id);
+            if (table == tables.end() || *table != table_id) return;
             if (op == 'x') truncated[table_id] = at;
             if (op != 'i' && op != 'u' && op != 'd' && op != 't') return;
+            const auto number = static_cast<std::uint32_t>(table - tables.begin());
             const auto [found, is_new] = index.try_emplace(
-                row_name(table_id, row, first_key_column, log.key_width()), rows.size());
+                row_name(number, row, first_key_column, log.key_width()), rows.size());
             if (is_new) rows.push_back({.table_id = table_id, .last = {}, .last_touch = {}});
             rows[found->second].add(at, op);
         });

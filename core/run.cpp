@@ -238,6 +238,7 @@ class run {
     // False when the answer is full before the delta's end.
     bool tell_delta() {
         const auto planned = plan();
+        log_reader::walk entries(now_.log());
         auto& at = std::get<telling_place>(place_.phase);
         auto next =
             std::upper_bound(planned->changes().begin(), planned->changes().end(), at.told,
@@ -245,24 +246,24 @@ class run {
         for (; next != planned->changes().end(); ++next) {
             if (full()) return false;
             spend();
-            tell_change(*next);
+            tell_change(*next, entries);
             at.told = next->at;
         }
         return true;
     }
 
-    void tell_change(const planned_change& p) {
-        const auto entry = now_.log().entry(p.at);
-        if (!entry) return;  // cannot be: the base is at or above the floor, and so is this
-        catalog_table* t = now_.tables().find(entry->table_id);
+    void tell_change(const planned_change& p, log_reader::walk& entries) {
+        if (!entries.to(p.at)) return;  // cannot be: the base is at or above the floor, as this is
+        catalog_table* t = now_.tables().find(entries.table_id());
         if (t == nullptr) return;
         const std::uint32_t name = name_index(*t);
         change c{name, change_op::truncate, p.at, {}, {}, 0};
         if (!p.truncates) {
             if (!t->live()) return;
             const std::size_t before = out_.changes.bytes.size();
-            c.key = t->rows->append_key(entry->row(), entry->first_key_column, out_.changes.bytes);
-            if (!t->rows->find(entry->row(), entry->first_key_column, c, out_.changes.bytes)) {
+            const int key = log_reader::walk::first_key_column;
+            c.key = t->rows->append_key(entries.row(), key, out_.changes.bytes);
+            if (!t->rows->find(entries.row(), key, c, out_.changes.bytes)) {
                 c.op = change_op::remove;
             } else if (p.only_touched) {
                 out_.changes.bytes.resize(before);

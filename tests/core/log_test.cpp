@@ -106,10 +106,31 @@ TEST_CASE("a scan tells the entries above one stamp up to another, in order") {
     seen.clear();
     log.scan({4}, {9}, each);
     CHECK(seen == "");
-    const auto entry = log.entry({4});
-    REQUIRE(entry.has_value());
-    CHECK(entry->row().integer(log_reader::standing_entry::first_key_column) == 12);
-    CHECK_FALSE(log.entry({5}).has_value());
+}
+
+TEST_CASE(
+    "a walk stands on the entries that are asked for, near or far, and on none that is not there") {
+    owner_file f("CREATE TABLE t(id INTEGER PRIMARY KEY)");
+    watch(f, {"t"});
+    for (int id = 2; id <= 30; ++id) f.sql("INSERT INTO t VALUES(" + std::to_string(id) + ")");
+    f.sql("DELETE FROM litefeed_log WHERE seq IN (4, 20)");
+    const connection db(f.path(), connection::access::read_only, 0);
+    log_reader log(db);
+    log_reader::walk entries(log);
+    const auto key = [&] { return entries.row().integer(log_reader::walk::first_key_column); };
+    for (const std::int64_t at : {2, 3, 5, 6, 19, 21, 30}) {
+        CAPTURE(at);
+        REQUIRE(entries.to({at}));
+        CHECK(key() == at);
+    }
+    CHECK_FALSE(entries.to({31}));
+
+    log_reader::walk again(log);
+    CHECK_FALSE(again.to({4}));
+    REQUIRE(again.to({5}));
+    CHECK(again.row().integer(log_reader::walk::first_key_column) == 5);
+    CHECK_FALSE(again.to({20}));
+    CHECK(again.to({21}));
 }
 
 TEST_SUITE_END();
