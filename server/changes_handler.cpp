@@ -56,6 +56,11 @@ problem why_not(const error_code& why, loop& of, const selection& want) {
 }  // namespace
 
 task<response> answer_changes(loop* of, const request* asked, target at, int socket) {
+    if (of->answers().find(*asked) != nullptr) of->look();
+    if (const response* known = of->answers().find(*asked)) {
+        response out = *known;
+        co_return out;
+    }
     auto read = read_changes(*asked, at);
     if (!read) co_return to_response(read.error());
     changes_request want = std::move(*read);
@@ -66,14 +71,18 @@ task<response> answer_changes(loop* of, const request* asked, target at, int soc
             bounded.effort_max = effort_max;
             return f.changes(bounded);
         };
+        const auto moves = of->answers().moves();
         result<answer> got = co_await of->reading().ask<answer>(ask);
         if (!got) {
             const problem why = why_not(got.error(), *of, want.ask.want);
             co_return to_response(why);
         }
-        const bool done = want.wait.count() == 0 || of->stopping() || steady::now() >= deadline ||
-                          worth_telling(*got, want.until);
-        if (done) co_return to_response(*got, want.format);
+        const bool told = want.wait.count() == 0 || worth_telling(*got, want.until);
+        if (told || of->stopping() || steady::now() >= deadline) {
+            response out = to_response(*got, want.format);
+            if (told) of->answers().put(*asked, out, moves);
+            co_return out;
+        }
 
         waiter w(of->on());
         w.want = want.ask.want;

@@ -65,12 +65,13 @@ void loop::enter(live_session& s) { sessions_.push_back(s); }
 void loop::look() {
     const auto moved = source_.call([](feed& f) { return f.moved(); });
     const bool reopened = source_.openings() != openings_;
-    if (!moved) {
-        look_again_ = true;
+    if (moved && !*moved && !look_again_ && !reopened) {
+        if (subscribers_.unanswered()) subscribers_.ring();
         return;
     }
-    if (!*moved && !look_again_ && !reopened) {
-        if (subscribers_.unanswered()) subscribers_.ring();
+    answers_.file_moved();
+    if (!moved) {
+        look_again_ = true;
         return;
     }
     if (repairing_) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "server/answer_cache.hpp"
 #include "server/net.hpp"
 #include "server/options.hpp"
 #include "server/reads.hpp"
@@ -66,6 +67,7 @@ class loop {
     [[nodiscard]] reads& reading() { return reads_; }
     [[nodiscard]] subscribers& streams() { return subscribers_; }
     [[nodiscard]] waiters& waiting() { return waiters_; }
+    [[nodiscard]] answer_cache& answers() { return answers_; }
     [[nodiscard]] loop_stats& stats() { return stats_; }
     [[nodiscard]] executor on() { return io_.get_executor(); }
     [[nodiscard]] bool stopping() const { return stopping_; }
@@ -93,6 +95,7 @@ class loop {
     asio::io_context io_{1};
     source source_;
     reads reads_;
+    answer_cache answers_;
     subscribers subscribers_;
     waiters waiters_;
     std::vector<std::unique_ptr<tcp_acceptor>> acceptors_;

@@ -76,6 +76,22 @@ def test_the_same_question_has_the_same_answer(notes):
     assert feed.get_changes(since=before).body == feed.get_changes(since=before).body
 
 
+def test_an_answer_that_was_given_before_is_not_given_again_over_a_commit(notes):
+    db, feed = notes
+    before = feed.cursor()
+    with db.connect() as c:
+        for i in range(200):
+            c.execute("INSERT INTO notes(title) VALUES(?)", (str(i),))
+            c.commit()
+            for _ in range(2):
+                assert len(feed.changes(since=before, limit=1000)["changes"]) == i + 1
+    # What a wait gave when its time was over is no answer to the next wait.
+    now = feed.cursor()
+    assert feed.changes(since=now, wait=1)["changes"] == []
+    threading.Timer(0.3, lambda: db.run("INSERT INTO notes(title) VALUES('later')")).start()
+    assert [c["row"]["title"] for c in feed.changes(since=now, wait=1)["changes"]] == ["later"]
+
+
 def test_tables_are_chosen_by_name(database, server):
     db = database("CREATE TABLE a(id INTEGER PRIMARY KEY); CREATE TABLE b(id INTEGER PRIMARY KEY);"
                   'CREATE TABLE "c,d"(id INTEGER PRIMARY KEY)')
