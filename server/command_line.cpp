@@ -79,8 +79,9 @@ CLI::App* add_serve(CLI::App& app, asked& a) {
         ->check(CLI::Range(1, 64))
         ->capture_default_str()
         ->envname("LITEFEED_THREADS");
-    s->add_option("--poll", a.poll_ms,
-                  "Milliseconds between two looks at the file while anyone listens")
+    s->add_option(
+         "--poll", a.poll_ms,
+         "Milliseconds between two looks at the file while anyone listens and it is written")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str()
         ->envname("LITEFEED_POLL");

@@ -11,7 +11,7 @@
 namespace litefeed::server {
 namespace {
 
-constexpr std::chrono::milliseconds slow_poll{250}, sweep_every{250};
+constexpr std::chrono::milliseconds sweep_every{250};
 constexpr std::chrono::milliseconds end_deadline{700}, accept_pause{100};
 
 }  // namespace
@@ -21,6 +21,8 @@ loop::loop(const shared_parts& shared, const feed_options& feed)
       source_(shared.options->database, feed),
       reads_(io_.get_executor(), source_, *shared.pool, shared.writer),
       subscribers_(reads_, stats_),
+      watch_(io_.get_executor(), shared.options->database),
+      pace_(shared.options->poll),
       poll_timer_(io_.get_executor()),
       sweep_timer_(io_.get_executor()),
       end_timer_(io_.get_executor()) {}
@@ -63,12 +65,20 @@ bool loop::full(std::size_t surplus) const {
 void loop::enter(live_session& s) { sessions_.push_back(s); }
 
 void loop::look() {
+    const bool told = watch_.drain();
+    const bool silent = pace_.rare() && !told;
+    if (told && pace_.rare()) {
+        pace_.written(steady::now());
+        poll_timer_.cancel();
+    }
     const auto moved = source_.call([](feed& f) { return f.moved(); });
     const bool reopened = source_.openings() != openings_;
     if (moved && !*moved && !look_again_ && !reopened) {
         if (subscribers_.unanswered()) subscribers_.ring();
         return;
     }
+    if (moved && *moved) pace_.moved(steady::now(), told);
+    if (silent || reopened) watch_.renew();
     answers_.file_moved();
     if (!moved) {
         look_again_ = true;
@@ -94,14 +104,15 @@ void loop::look() {
 }
 
 void loop::listened() {
-    if (polls_fast_) return;
-    polls_fast_ = true;
+    if (someone_listened_) return;
+    someone_listened_ = true;
     poll_timer_.cancel();
 }
 
 void loop::poll() {
-    polls_fast_ = !subscribers_.empty() || waiters_.size() > 0;
-    poll_timer_.expires_after(polls_fast_ ? options().poll : slow_poll);
+    someone_listened_ = !subscribers_.empty() || waiters_.size() > 0;
+    poll_timer_.expires_after(pace_.next(steady::now(), someone_listened_, watch_.stands()));
+    if (pace_.rare()) watch_.wait([this] { poll_timer_.cancel(); });
     poll_timer_.async_wait([this](const error_code&) {
         if (stopping_) return;
         look();
@@ -144,6 +155,7 @@ void loop::stop() {
         waiters_.ring_all();
         subscribers_.say_bye("shutdown");
         for (auto& s : sessions_) s.wind_up();
+        watch_.close();
         poll_timer_.cancel();
         sweep_timer_.cancel();
         end_timer_.expires_after(end_deadline);

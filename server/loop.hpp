@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "server/answer_cache.hpp"
+#include "server/file_watch.hpp"
 #include "server/net.hpp"
 #include "server/options.hpp"
+#include "server/pace.hpp"
 #include "server/reads.hpp"
 #include "server/stats.hpp"
 #include "server/subscribers.hpp"
@@ -99,12 +101,14 @@ class loop {
     subscribers subscribers_;
     waiters waiters_;
     std::vector<std::unique_ptr<tcp_acceptor>> acceptors_;
+    file_watch watch_;
+    pace pace_;
     timer poll_timer_, sweep_timer_, end_timer_;
     std::uint64_t openings_ = 0;
     bool look_again_ = false;
     bool repairing_ = false;
     bool stopping_ = false;
-    bool polls_fast_ = false;
+    bool someone_listened_ = false;
     std::array<char, 16 * 1024> scratch_{};
     std::string date_;
     std::time_t date_of_ = 0;

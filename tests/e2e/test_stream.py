@@ -364,3 +364,21 @@ def test_a_locked_database_holds_a_stream_and_does_not_end_it(database, server):
             assert answer.status == 503 and int(answer.get("retry-after")) > 0 and answer.problem()[0] == "busy"
             owner.execute("COMMIT")
             assert titles(stream.delta()) == ["a"]
+
+
+@pytest.mark.parametrize("journal", ["wal", "delete"])
+def test_a_commit_after_a_pause_is_told_at_once(journal, database, server):
+    """Looks are rare while nothing happens, and here they always are: what makes it quick is the kernel's word."""
+    db = database(f"PRAGMA journal_mode = {journal}; CREATE TABLE t(id INTEGER PRIMARY KEY)")
+    feed = server(db, "--watch-all", "--poll", "500")
+    took = []
+    with feed.events() as stream, db.connect() as c:
+        stream.start()
+        for _ in range(5):
+            time.sleep(0.9)
+            c.execute("INSERT INTO t DEFAULT VALUES")
+            c.commit()
+            begin = time.monotonic()
+            stream.delta()
+            took.append(time.monotonic() - begin)
+    assert sorted(took)[2] < 0.1, took
