@@ -369,7 +369,7 @@ def test_a_locked_database_holds_a_stream_and_does_not_end_it(database, server):
 @pytest.mark.parametrize("journal", ["wal", "delete"])
 def test_a_commit_after_a_pause_is_told_at_once(journal, database, server):
     """Looks are rare while nothing happens, and here they always are: what makes it quick is the kernel's word."""
-    db = database(f"PRAGMA journal_mode = {journal}; CREATE TABLE t(id INTEGER PRIMARY KEY)")
+    db = database("CREATE TABLE t(id INTEGER PRIMARY KEY)", journal=journal)
     feed = server(db, "--watch-all", "--poll", "500")
     took = []
     with feed.events() as stream, db.connect() as c:
