@@ -1,5 +1,6 @@
 """HTTP itself: methods, hosts, versions, limits, pipelining; what any client, proxy or attacker may send."""
 
+import contextlib
 import time
 
 import pytest
@@ -198,7 +199,7 @@ def test_B61_a_slow_header_meets_its_deadline_however_it_trickles(notes):
         c.close()
 
 
-def test_a_reader_that_takes_its_time_gets_the_whole_answer(database, server):
+def test_B60_a_reader_that_takes_its_time_gets_the_whole_answer(database, server):
     db = database("CREATE TABLE t(id INTEGER PRIMARY KEY, v)")
     with db.connect() as c:
         c.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<8000)"
@@ -211,6 +212,40 @@ def test_a_reader_that_takes_its_time_gets_the_whole_answer(database, server):
             time.sleep(0.05)
         answer = c.read_answer()
     assert len(answer.json()["changes"]) == 8000
+
+
+@pytest.mark.timeout(120)
+def test_B60_deadlines_are_of_the_phase_and_not_of_the_connection(database, server):
+    """For twice the time that a connection may idle: a slow reader, a client that asks just in time, a stream."""
+    idle_s = 30
+    db = database("CREATE TABLE t(id INTEGER PRIMARY KEY, v); CREATE TABLE quiet(id INTEGER PRIMARY KEY)")
+    with db.connect() as c:
+        c.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<9000)"
+                  "INSERT INTO t SELECT i, hex(randomblob(500)) FROM n")
+    feed = server(db, "--watch-all")
+    with feed.connect() as slow, feed.connect() as just_in_time, feed.connect() as idle, feed.events(table="quiet") as stream:
+        stream.start()
+        began = time.monotonic()
+        slow.send(request_bytes("/changes?since=0&limit=100000&table=t"))
+        assert just_in_time.ask("/healthz").status == 200
+        assert idle.ask("/healthz").status == 200
+        asks = [idle_s - 0.5, 2 * idle_s - 1]
+        idle_ended = None
+        while (now := time.monotonic() - began) < 2 * idle_s + 5:
+            slow.reader.have += slow.sock.recv(30_000)
+            if asks and now > asks[0]:
+                asks.pop(0)
+                assert just_in_time.ask("/changes?since=now").status == 200
+            if idle_ended is None and now > idle_s - 2:
+                idle.sock.settimeout(0.2)
+                with contextlib.suppress(TimeoutError):
+                    assert idle.sock.recv(1) == b"", "a clean end"
+                    idle_ended = now
+            time.sleep(0.2)
+        assert idle_ended is not None and idle_ended >= idle_s
+        assert len(slow.read_answer().json()["changes"]) == 9000
+        db.run("INSERT INTO quiet VALUES(1)")
+        assert [c["key"] for c in stream.delta()["changes"]] == [{"id": 1}]
 
 
 def test_a_connection_is_kept_between_requests(notes):
