@@ -26,6 +26,17 @@ std::vector<std::string> beginnings(const delta& d) {
     return out;
 }
 
+/// The row, or how large it is; nothing for a change without one.
+void append_row(std::string& out, const delta& d, const change& c) {
+    if (c.row.size > 0) {
+        out += R"(,"row":)";
+        out += d.text(c.row);
+    } else if (c.too_large > 0) {
+        out += R"(,"too_large":)";
+        append_number(out, static_cast<std::int64_t>(c.too_large));
+    }
+}
+
 void append_change(std::string& out, const delta& d, const change& c, std::string_view beginning) {
     out += beginning;
     out += to_word(c.op);
@@ -38,13 +49,7 @@ void append_change(std::string& out, const delta& d, const change& c, std::strin
         out += R"(,"key":)";
         out += d.text(c.key);
     }
-    if (c.row.size > 0) {
-        out += R"(,"row":)";
-        out += d.text(c.row);
-    } else if (c.too_large > 0) {
-        out += R"(,"too_large":)";
-        append_number(out, static_cast<std::int64_t>(c.too_large));
-    }
+    append_row(out, d, c);
     out += '}';
 }
 
@@ -130,16 +135,10 @@ void append_answer_lines(std::string& out, const answer& a, std::string_view cur
 
 namespace {
 
-void append_row(std::string& out, const delta& d, const change& c) {
+void append_page_row(std::string& out, const delta& d, const change& c) {
     out += R"({"key":)";
     out += d.text(c.key);
-    if (c.row.size > 0) {
-        out += R"(,"row":)";
-        out += d.text(c.row);
-    } else if (c.too_large > 0) {
-        out += R"(,"too_large":)";
-        append_number(out, static_cast<std::int64_t>(c.too_large));
-    }
+    append_row(out, d, c);
     out += '}';
 }
 
@@ -170,7 +169,7 @@ void append_rows(std::string& out, const rows_page& page, std::string_view table
     for (const auto& c : page.rows.changes) {
         if (!first) out += ',';
         first = false;
-        append_row(out, page.rows, c);
+        append_page_row(out, page.rows, c);
     }
     out += ']';
     append_rows_next(out, page);
@@ -179,7 +178,7 @@ void append_rows(std::string& out, const rows_page& page, std::string_view table
 void append_rows_lines(std::string& out, const rows_page& page, std::string_view table) {
     out.reserve(out.size() + estimate(page.rows));
     for (const auto& c : page.rows.changes) {
-        append_row(out, page.rows, c);
+        append_page_row(out, page.rows, c);
         out += '\n';
     }
     append_rows_head(out, page, table);
