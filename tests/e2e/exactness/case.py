@@ -174,6 +174,8 @@ class Case:
         self.counts["errors"] += isinstance(outcome[0], str)
         if self.twin:
             self.compare_outcomes(sql, outcome, execute(self.twin, sql))
+            if sql.count(" ON CONFLICT") > 1:  # at once: what SQLite did wrong there can be gone from the twin later
+                self.look_for_corruption()
         if self.db.in_transaction and any(word in str(outcome[0]) for word in ("SQLITE_MISMATCH", "too many levels", "cannot store")):
             # SQLite 3.40 may leave half of such a statement done, but never where a trigger writes.
             self.both("ROLLBACK")
