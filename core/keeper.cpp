@@ -258,7 +258,10 @@ struct keeper::impl {
     }
 
     void note_repairs(const repair_report& repairs, watch_report& report) const {
-        for (const auto& [table, reason] : repairs.generations) report.repaired.push_back(table);
+        for (const auto& [table, reason] : repairs.generations) {
+            report.repaired.push_back(table);
+            std::erase(report.kept, table);
+        }
         for (const std::string& problem : repairs.problems)
             report.warnings.emplace_back("", problem);
     }
@@ -288,12 +291,13 @@ watch_report keeper::watch(const std::vector<std::string>& tables, const watch_o
     watch_report report;
     impl_->write_or_explain("watch " + list(tables), [&] {
         impl_->install();
-        impl_->note_repairs(impl_->repair_all({}), report);
+        const repair_report repairs = impl_->repair_all({});
         for (const std::string& name : tables) {
             const inspected_table now = watchable(impl_->db, read_schema(impl_->db), name, options);
             if (!now.definition) throw cannot("cannot watch " + name + ": " + now.refused);
             impl_->watch_one(name, *now.definition, options, report);
         }
+        impl_->note_repairs(repairs, report);
     });
     return report;
 }

@@ -44,10 +44,10 @@ response to_response(const answer& a, answer_format format) {
 problem why_not(const error_code& why, loop& of, const selection& want) {
     if (why != errc::unknown_table) return to_problem(why, of);
     problem out{.kind = problem_kind::unknown_table,
-                .detail = "It is not watched and never was; /tables lists what is."};
+                .detail = "This file's log knows no such table; /tables lists what is."};
     const auto name = of.reading().own().call([&](feed& f) { return f.unknown(want); });
     if (name && *name) {
-        out.detail = **name + " is not watched and never was; /tables lists what is.";
+        out.detail = **name + " is no table that this file's log knows; /tables lists what is.";
         out.parameter = "table";
     }
     return out;

@@ -9,12 +9,14 @@ std::optional<problem> check_request(const request& r, const target& t,
         return problem{.kind = problem_kind::bad_host, .detail = "Send one Host header."};
     const auto refused = [&](std::string_view host) -> std::optional<problem> {
         if (host_allowed(host, allow_hosts)) return std::nullopt;
-        if (!host_name(host))
+        const auto name = host_name(host);
+        if (!name)
             return problem{.kind = problem_kind::bad_host, .detail = "The Host header is no host."};
         return problem{.kind = problem_kind::host_not_allowed,
                        .detail =
                            "Only loopback names are served. If this name is yours, start "
-                           "litefeed with --allow-host and it."};
+                           "litefeed with --allow-host " +
+                           *name + "."};
     };
     if (r.hosts == 1)
         if (auto p = refused(r.host)) return p;

@@ -61,6 +61,7 @@ int run_unwatch(const std::string& database, const std::vector<std::string>& tab
         writer.unwatch(tables);
     for (const auto& t : gone) std::cout << "no longer watches " << t << "\n";
     if (gone.empty()) std::cout << "nothing was watched\n";
+    if (all) std::cout << "nothing of litefeed is left in " << database << "\n";
     return 0;
 }
 
@@ -84,8 +85,8 @@ int run_status(const std::string& database, bool as_json) {
         return 0;
     }
     if (status) {
-        std::cout << database << ": " << status->journal_mode << ", " << status->file_bytes
-                  << " bytes";
+        std::cout << database << ": journal mode " << status->journal_mode << ", "
+                  << status->file_bytes << " bytes";
         if (status->wal_bytes > 0) std::cout << " and " << status->wal_bytes << " in the WAL";
         std::cout << "\n";
     }
@@ -105,8 +106,9 @@ int run_changes(const std::string& database, question ask, answer_format format)
     const auto a = from.changes(ask);
     if (!a && a.error() == errc::unknown_table) {
         const auto name = from.unknown(ask.want);
-        throw cannot((name && *name ? **name : std::string("a table")) +
-                     " is not watched and never was");
+        throw cannot(
+            (name && *name ? **name : std::string("a table")) +
+            " is no table that this file's log knows; `litefeed status` lists what is watched");
     }
     if (!a) fail(database, a.error());
     std::string out;

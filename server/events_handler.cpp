@@ -28,7 +28,8 @@ task<reply> answer_events(loop* of, const request* asked, target at, bool surplu
         if (unknown && *unknown)
             co_return to_response(
                 {.kind = problem_kind::unknown_table,
-                 .detail = **unknown + " is not watched and never was; /tables lists what is.",
+                 .detail =
+                     **unknown + " is no table that this file's log knows; /tables lists what is.",
                  .parameter = "table"});
     } else if (want.named) {
         const auto tables = own.call([](feed& f) { return f.tables(); });

@@ -45,7 +45,8 @@ int run_tail(const std::string& database, question ask) {
             if (!a && a.error() == errc::unknown_table) {
                 const auto name = from.call([&](feed& f) { return f.unknown(ask.want); });
                 throw cannot((name && *name ? **name : std::string("a table")) +
-                             " is not watched and never was");
+                             " is no table that this file's log knows; `litefeed status` lists "
+                             "what is watched");
             }
             if (!a && a.error() == errc::malformed_cursor) throw cannot("--since is no cursor");
             if (a) {
