@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::string_view page_prefix = "p.";
 constexpr std::uint8_t has_base = 1, does_clear = 2, is_reading = 4, has_begun = 8, is_cut = 16;
+constexpr std::uint8_t flags_of_telling = has_base | does_clear,
+                       flags_of_reading = flags_of_telling | is_reading | has_begun | is_cut;
 
 void append_hex(std::uint32_t n, std::string& to) {
     static constexpr std::string_view digits = "0123456789abcdef";
@@ -89,6 +91,15 @@ class reader {
     bool failed = false;
 };
 
+// Whoever knows the sum can write any bytes: only a place that a run can stand at is let in.
+bool can_stand(const page_cursor& at) {
+    if (at.highest.at < at.ceiling.at || (at.base && at.ceiling.at < at.base->at)) return false;
+    if (const auto* phase = std::get_if<reading_place>(&at.phase))
+        return phase->last_key.size() <= page_key_bytes_max;
+    const stamp told = std::get<telling_place>(at.phase).told;
+    return at.base && at.base->at <= told && told <= at.ceiling.at;
+}
+
 std::optional<page_cursor> read_page(std::string_view text) {
     const auto bytes = base64url_decode(text);
     if (!bytes || bytes->size() < 5) return std::nullopt;
@@ -99,6 +110,8 @@ std::optional<page_cursor> read_page(std::string_view text) {
     }
     reader in(body);
     const auto flags = in.get<std::uint8_t>();
+    const auto known = (flags & is_reading) != 0 ? flags_of_reading : flags_of_telling;
+    if ((flags & ~known) != 0) return std::nullopt;
     page_cursor out;
     if ((flags & has_base) != 0) out.base = in.get_rest();
     out.ceiling = in.get_rest();
@@ -111,13 +124,12 @@ std::optional<page_cursor> read_page(std::string_view text) {
         phase.cut = (flags & is_cut) != 0;
         if (phase.cut) phase.last_key_hash = in.get<std::uint64_t>();
         phase.last_key = std::string(in.rest);
-        in.failed = in.failed || phase.last_key.size() > page_key_bytes_max;
         out.phase = std::move(phase);
     } else {
         out.phase = telling_place{{in.get<std::int64_t>()}};
         in.failed = in.failed || !in.rest.empty();
     }
-    if (in.failed || out.highest.at < out.ceiling.at) return std::nullopt;
+    if (in.failed || !can_stand(out)) return std::nullopt;
     return out;
 }
 

@@ -1,5 +1,8 @@
 #include "core/cursor.hpp"
 
+#include <xxhash.h>
+
+#include "core/base64url.hpp"
 #include "tests/core/owner_file.hpp"
 
 using namespace litefeed;
@@ -151,6 +154,38 @@ TEST_CASE("a place that no run can stand at is malformed, although its checksum 
     p = telling();
     p.base->at = {stamp_max.n + 1};
     CHECK(malformed(to_text(p)));
+    p.base->at = {21};  // above the ceiling
+    CHECK(malformed(to_text(p)));
+}
+
+TEST_CASE("a delta is told from a base, at or above it, up to the ceiling") {
+    page_cursor p = telling();
+    for (const std::int64_t told : {10, 20}) {
+        p.phase = telling_place{{told}};
+        CHECK(parse_position(to_text(p)).value() == position{p});
+    }
+    for (const std::int64_t told : {9, 21, -1}) {
+        p.phase = telling_place{{told}};
+        CHECK(malformed(to_text(p)));
+    }
+    p = telling();
+    p.base.reset();
+    CHECK(malformed(to_text(p)));
+}
+
+TEST_CASE("one place has one text: flags that mean nothing are malformed, although the sum holds") {
+    const auto with_flags = [](const page_cursor& p, unsigned char flags) {
+        std::string bytes = *base64url_decode(to_text(p).substr(2));
+        bytes.resize(bytes.size() - 4);
+        bytes[0] = static_cast<char>(static_cast<unsigned char>(bytes[0]) | flags);
+        XXH32_hash_t sum = XXH32(bytes.data(), bytes.size(), 0);
+        for (int i = 0; i < 4; ++i, sum >>= 8) bytes += static_cast<char>(sum & 0xff);
+        return "p." + base64url_encode(bytes);
+    };
+    CHECK(parse_position(with_flags(telling(), 0)).value() == position{telling()});
+    for (const unsigned char flag : {8, 16, 32, 64, 128})
+        CHECK(malformed(with_flags(telling(), flag)));
+    for (const unsigned char flag : {32, 64, 128}) CHECK(malformed(with_flags(widest(), flag)));
 }
 
 TEST_SUITE_END();
