@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
+#include <cmath>
 #include <cstring>
 
 namespace litefeed {
@@ -153,7 +154,10 @@ bool decode(std::string_view bytes, row_key& key, bool& cut) {
         if (what == value_class::integer) {
             key.emplace_back(static_cast<std::int64_t>(n));
         } else if (what == value_class::real) {
-            key.emplace_back(std::bit_cast<double>(n));
+            const auto d = std::bit_cast<double>(n);
+            // SQLite holds no NaN, and `encode` writes no -0.0.
+            if (std::isnan(d) || (d == 0.0 && n != 0)) return false;
+            key.emplace_back(d);
         } else {
             const std::string_view part = bytes.substr(0, n);
             cut = part.size() < n;

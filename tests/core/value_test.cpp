@@ -128,6 +128,9 @@ TEST_CASE("bytes that are no key are refused") {
                key, cut));
     CHECK_FALSE(decode("\xff", key, cut));
     CHECK_FALSE(decode(encode({std::int64_t{1}}) + "\x09", key, cut));
+    // Reals that no key holds: NaN, and 0.0 with a sign.
+    CHECK_FALSE(decode("\x02\xff\xff\xff\xff\xff\xff\xff\xff", key, cut));
+    CHECK_FALSE(decode(std::string_view("\x02\0\0\0\0\0\0\0\x80", 9), key, cut));
     // A length beyond all bounds is a text that was cut, never a large allocation.
     CHECK(
         decode("\x03\xff\xff\xff\xff\xff\xff\xff\xff"
