@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <map>
+#include <set>
 
 #include "core/sql_text.hpp"
 
@@ -202,6 +203,7 @@ class inspector {
     }
 
     void find_dependencies(unique_index& index) {
+        visited_.clear();
         for (const index_member& m : index.members) {
             if (m.column.empty()) {
                 for (const std::string& name : names_in(m.expression)) depend(index, name);
@@ -225,8 +227,8 @@ class inspector {
         if (c == nullptr) return;
         if (c->generated) {
             index.over_generated = true;
-            if (visiting_.size() > table_.columns.size()) return;
-            visiting_.push_back(name);
+            // Once: in a chain of columns that name the one before twice, the ways double at each step.
+            if (!visited_.insert(c).second) return;
             for (const std::string& inner : names_in(c->generated_from)) {
                 if (!same_name(inner, name)) depend(index, inner);
                 const column_definition* base = table_.column(inner);
@@ -237,7 +239,6 @@ class inspector {
                                   inner + ", which is NOT NULL with a default"};
                 }
             }
-            visiting_.pop_back();
             return;
         }
         refuse_moving_default(index, name);
@@ -261,7 +262,7 @@ class inspector {
     table_definition table_;
     std::map<std::int64_t, std::string> declared_key_;  // place in the key → column
     std::vector<index_list_row> indexes_;
-    std::vector<std::string> visiting_;
+    std::set<const column_definition*> visited_;  // generated columns behind the index at hand
 };
 
 std::string refused_name(std::string_view name) {

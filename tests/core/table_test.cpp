@@ -144,6 +144,15 @@ TEST_CASE("an index over generated columns depends on what they are computed fro
                   "ON t(a) WHERE g > 0") == "a where g > 0* <- a,b");
 }
 
+TEST_CASE("a chain of generated columns, each naming the one before twice, is read in no time") {
+    std::string sql = "CREATE TABLE t(id INTEGER PRIMARY KEY, a, g0 AS (a) STORED";
+    for (int i = 1; i <= 60; ++i) {
+        const std::string before = "g" + std::to_string(i - 1);
+        sql += ", g" + std::to_string(i) + " AS (" + before + " || " + before + ") STORED";
+    }
+    CHECK(indexes(sql + ", UNIQUE(g60))") == "g60 <- a");
+}
+
 TEST_CASE(
     "rule 3: NOT NULL with a default in a unique column is watched when the default is constant") {
     for (const char* constant : {"'d'", "7", "-7", "+1.5", "x'00'", "NULL", "TRUE", "\"text\""}) {
