@@ -15,6 +15,9 @@ class header_reader : public http::basic_parser<true> {
   public:
     explicit header_reader(request& into) : into_(into) {}
 
+    /// A Transfer-Encoding came, of whatever kind.
+    [[nodiscard]] bool coded() const { return coded_; }
+
   private:
     void on_request_impl(http::verb verb, beast_text, beast_text target, int version,
                          boost::beast::error_code& ec) override {
@@ -44,6 +47,9 @@ class header_reader : public http::basic_parser<true> {
                     (*into_.if_none_match += ", ") += text;
                 else
                     into_.if_none_match = text;
+                break;
+            case http::field::transfer_encoding:
+                coded_ = true;
                 break;
             case http::field::expect:
                 into_.expect = text;
@@ -84,6 +90,7 @@ class header_reader : public http::basic_parser<true> {
     void on_finish_impl(boost::beast::error_code& ec) override { ec = {}; }
 
     request& into_;
+    bool coded_ = false;
 };
 
 problem bad_request(std::string detail) {
@@ -103,8 +110,7 @@ problem target_too_long(std::size_t bytes_max) {
 }
 
 /// No header begins like this; waiting for its end would only hold the connection (a TLS hello, for one).
-bool hopeless(std::string_view bytes) {
-    const auto line = bytes.substr(0, bytes.find('\n'));
+bool hopeless(std::string_view line) {
     return std::any_of(line.begin(), line.end(), [](char c) {
         const auto u = static_cast<unsigned char>(c);
         return (u < 0x20 && c != '\r') || u == 0x7f;
@@ -121,18 +127,18 @@ request_step read_request(std::string_view bytes, const request_limits& limits) 
 
     const auto end = bytes.find("\r\n\r\n");
     const auto size = end == std::string_view::npos ? bytes.size() : end + 4;
-    const auto line_end = bytes.find('\n');
-    if (std::min(line_end, size) > limits.target_bytes_max + 16)
-        return target_too_long(limits.target_bytes_max);
+    // In the order in which they show as bytes come, so that the outcome does not hang on how they were cut.
+    const auto line_max = limits.target_bytes_max + 16;
+    const auto line = bytes.substr(0, std::min(bytes.find('\n'), size));
+    if (hopeless(line.substr(0, line_max))) return bad_request("This is not HTTP.");
+    if (line.size() > line_max) return target_too_long(limits.target_bytes_max);
+    if (bytes.substr(0, std::min(size, limits.header_bytes_max)).find("\n\n") !=
+        std::string_view::npos)
+        return bad_request("Lines end with CR and LF.");
     if (size > limits.header_bytes_max)
         return problem{.kind = problem_kind::header_too_large,
                        .detail = "At most " + std::to_string(limits.header_bytes_max) + " bytes."};
-    if (hopeless(bytes)) return bad_request("This is not HTTP.");
-    if (end == std::string_view::npos) {
-        if (bytes.find("\n\n") != std::string_view::npos)
-            return bad_request("Lines end with CR and LF.");
-        return need_more{};
-    }
+    if (end == std::string_view::npos) return need_more{};
 
     request_read out;
     out.bytes = skipped + size;
@@ -147,6 +153,9 @@ request_step read_request(std::string_view bytes, const request_limits& limits) 
     out.request.has_body = reader.chunked() || (length && *length > 0);
     out.request.keep_alive = reader.keep_alive();
     // Fields that only another HTTP/1.1 reads differently are the way to smuggle a request (RFC 9112, 6.1).
+    if (reader.coded() && !reader.chunked())
+        return bad_request(
+            "Where a body ends is not known: Transfer-Encoding must end in chunked.");
     if (reader.chunked() && out.request.version < 11)
         return bad_request("HTTP/1.0 has no chunked bodies.");
     return out;

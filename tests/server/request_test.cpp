@@ -72,6 +72,11 @@ TEST_CASE("what two readers could read differently is refused") {
              "GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
              "GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 1x\r\n\r\n",
              "GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n",
+             "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n",
+             "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n",
+             "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:\r\n\r\n",
+             "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, identity\r\n\r\n",
+             "GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: x\r\n\r\n",
              "GET / HTTP/1.1\r\nHost : x\r\n\r\n",
              "GET  / HTTP/1.1\r\nHost: x\r\n\r\n",
              "GET /\r\nHost: x\r\n\r\n",
@@ -94,6 +99,22 @@ TEST_CASE("limits are told before the header ends") {
     const std::string fits(limits.target_bytes_max - 64, 'a');
     CHECK(whole("GET /" + fits + " HTTP/1.1\r\nHost: x\r\n\r\n").request.target.size() ==
           fits.size() + 1);
+}
+
+TEST_CASE("however the bytes are cut, the outcome is the same") {
+    const request_limits limits{.target_bytes_max = 32, .header_bytes_max = 128};
+    const std::string end = "\r\n\r\n";
+    for (const std::string& text : {"GET /" + std::string(60, 'a') + "\x01 HTTP/1.1" + end,
+                                    "\x01" + std::string(60, 'a') + end,
+                                    "GET / HTTP/1.1\r\nX: " + std::string(150, 'a') + "\n\n" + end,
+                                    "GET / HTTP/1.1\r\nX: a\n\n" + std::string(150, 'a') + end}) {
+        CAPTURE(text);
+        const auto whole = std::get<problem>(read_request(text, limits)).kind;
+        for (std::size_t n = 0; n < text.size(); ++n) {
+            const auto step = read_request(text.substr(0, n), limits);
+            if (const auto* p = std::get_if<problem>(&step)) CHECK(p->kind == whole);
+        }
+    }
 }
 
 TEST_CASE("an empty line before the request is skipped and counted") {
