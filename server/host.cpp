@@ -1,6 +1,8 @@
 #include "server/host.hpp"
 
 #include <algorithm>
+#include <boost/url/ipv4_address.hpp>
+#include <boost/url/ipv6_address.hpp>
 
 #include "server/parameters.hpp"
 
@@ -41,17 +43,10 @@ std::optional<std::string> host_name(std::string_view host) {
 
 bool is_loopback(std::string_view name) {
     if (name == "localhost" || name.ends_with(".localhost")) return true;
-    if (name == "::1" || name == "0:0:0:0:0:0:0:1") return true;
-    int parts = 0;
-    for (std::string_view rest = name;; ++parts) {
-        const auto dot = rest.find('.');
-        const auto piece = rest.substr(0, dot);
-        if (piece.size() > 3 || !parse_digits(piece, 255)) return false;
-        if (parts == 0 && piece != "127") return false;
-        if (dot == std::string_view::npos) break;
-        rest.remove_prefix(dot + 1);
-    }
-    return parts == 3;
+    const boost::urls::string_view address(name.data(), name.size());
+    if (const auto v4 = boost::urls::parse_ipv4_address(address)) return v4->is_loopback();
+    if (const auto v6 = boost::urls::parse_ipv6_address(address)) return v6->is_loopback();
+    return false;
 }
 
 bool host_allowed(std::string_view host, const std::vector<std::string>& allowed) {

@@ -10,14 +10,16 @@ TEST_SUITE_BEGIN("server/host");
 
 TEST_CASE("loopback names and addresses are allowed with any port") {
     for (const auto* host : {"localhost", "LOCALHOST:8080", "localhost.", "app.localhost:1",
-                             "127.0.0.1", "127.0.0.1:8080", "127.255.0.3", "[::1]", "[::1]:8080"})
+                             "127.0.0.1", "127.0.0.1:8080", "127.255.0.3", "[::1]", "[::1]:8080",
+                             "[0:0::1]", "[0:0:0:0:0:0:0:1]:80"})
         CHECK_MESSAGE(host_allowed(host, {}), host);
 }
 
 TEST_CASE("a rebound name is not") {
-    for (const auto* host : {"evil.example", "evil.example:7070", "localhost.evil.example",
-                             "127.0.0.1.evil.example", "128.0.0.1", "127.0.0", "127.0.0.1.1",
-                             "127.0.0.256", "192.168.1.5", "[::2]", "0.0.0.0", "notlocalhost", ""})
+    for (const auto* host :
+         {"evil.example", "evil.example:7070", "localhost.evil.example", "127.0.0.1.evil.example",
+          "128.0.0.1", "127.0.0", "127.0.0.1.1", "127.0.0.256", "127.0.0.01", "192.168.1.5",
+          "[::2]", "0.0.0.0", "notlocalhost", ""})
         CHECK_FALSE_MESSAGE(host_allowed(host, {}), host);
 }
 
