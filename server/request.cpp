@@ -15,8 +15,11 @@ class header_reader : public http::basic_parser<true> {
   public:
     explicit header_reader(request& into) : into_(into) {}
 
-    /// A Transfer-Encoding came, of whatever kind.
-    [[nodiscard]] bool coded() const { return coded_; }
+    /// A Transfer-Encoding by which nobody can tell where the body ends. (Beast lets it pass as no body, or reads a
+    /// list only as far as it is one.)
+    [[nodiscard]] bool coded_without_end() const {
+        return last_coding_ && !(chunked() && boost::beast::iequals(*last_coding_, "chunked"));
+    }
 
   private:
     void on_request_impl(http::verb verb, beast_text, beast_text target, int version,
@@ -49,7 +52,8 @@ class header_reader : public http::basic_parser<true> {
                     into_.if_none_match = text;
                 break;
             case http::field::transfer_encoding:
-                coded_ = true;
+                last_coding_ = text.substr(text.rfind(',') + 1);
+                last_coding_->erase(0, last_coding_->find_first_not_of(" \t"));
                 break;
             case http::field::expect:
                 into_.expect = text;
@@ -90,7 +94,7 @@ class header_reader : public http::basic_parser<true> {
     void on_finish_impl(boost::beast::error_code& ec) override { ec = {}; }
 
     request& into_;
-    bool coded_ = false;
+    std::optional<std::string> last_coding_;
 };
 
 problem bad_request(std::string detail) {
@@ -153,7 +157,7 @@ request_step read_request(std::string_view bytes, const request_limits& limits) 
     out.request.has_body = reader.chunked() || (length && *length > 0);
     out.request.keep_alive = reader.keep_alive();
     // Fields that only another HTTP/1.1 reads differently are the way to smuggle a request (RFC 9112, 6.1).
-    if (reader.coded() && !reader.chunked())
+    if (reader.coded_without_end())
         return bad_request(
             "Where a body ends is not known: Transfer-Encoding must end in chunked.");
     if (reader.chunked() && out.request.version < 11)

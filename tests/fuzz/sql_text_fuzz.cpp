@@ -43,6 +43,15 @@ int note_read(void* names, int what, const char*, const char* column, const char
     return SQLITE_OK;
 }
 
+// SQLite takes a table whose generated columns go round in a loop, and then no statement about it.
+bool readable(const connection& db, const schema_entry& of) {
+    try {
+        return static_cast<bool>(db.prepare("SELECT * FROM " + quote_identifier(of.table)));
+    } catch (const sqlite_error&) {
+        return false;
+    }
+}
+
 // SQLite parses the expression by itself, and reads no column that is not among its names.
 void check_expression(const connection& db, std::string_view table, const std::string& expression) {
     assert(!expression.empty());
@@ -94,7 +103,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check_quotes(text);
     const fuzz::owner_schema owner(text);
     for (const auto& entry : read_schema(owner.db).entries) {
-        if (entry.sql.empty()) continue;
+        if (entry.sql.empty() || !readable(owner.db, entry)) continue;
         if (entry.type == "table") check_table(owner.db, entry);
         if (entry.type == "index") check_index(owner.db, entry);
     }

@@ -62,6 +62,9 @@ TEST_CASE("a body is seen in the header") {
     CHECK(whole("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc").request.has_body);
     CHECK(
         whole("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n").request.has_body);
+    CHECK(whole("POST / HTTP/1.1\r\nTransfer-Encoding: gzip, \tChunked \r\n\r\n").request.has_body);
+    CHECK(whole("POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n")
+              .request.has_body);
     CHECK_FALSE(whole("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").request.has_body);
 }
 
@@ -75,6 +78,8 @@ TEST_CASE("what two readers could read differently is refused") {
              "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n",
              "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: xchunked\r\n\r\n",
              "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding:\r\n\r\n",
+             "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\xa1\r\n\r\n",
+             "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked chunked\r\n\r\n",
              "GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked, identity\r\n\r\n",
              "GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: x\r\n\r\n",
              "GET / HTTP/1.1\r\nHost : x\r\n\r\n",
