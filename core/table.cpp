@@ -57,6 +57,7 @@ class inspector {
         table_.place = entry->place;
         table_.root_page = entry->root_page;
         sql_ = entry->sql;
+        refuse_unreadable();
         read_columns();
         read_index_list();
         read_key();
@@ -70,6 +71,17 @@ class inspector {
     }
 
   private:
+    // SQLite takes columns that are computed from one another, or by a function that only the owner's program has, and
+    // then refuses to read them: one such table must not fail the reading of the others.
+    void refuse_unreadable() const {
+        try {
+            (void)db_.prepare("SELECT * FROM main." + quote_identifier(table_.name));
+        } catch (const sqlite_error& e) {
+            if (e.code() != error_code(SQLITE_ERROR, sqlite_category())) throw;
+            throw refusal{std::string("SQLite cannot read it here: ") + e.what()};
+        }
+    }
+
     void read_columns() {
         statement rows = db_.prepare(
             "SELECT cid, name, type, \"notnull\", dflt_value, pk, hidden FROM "

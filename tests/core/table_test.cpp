@@ -144,6 +144,25 @@ TEST_CASE("an index over generated columns depends on what they are computed fro
                   "ON t(a) WHERE g > 0") == "a where g > 0* <- a,b");
 }
 
+TEST_CASE("a table that SQLite takes but cannot read is refused in SQLite's words") {
+    CHECK(refused("CREATE TABLE t(a AS (abs(a)), b)") ==
+          "SQLite cannot read it here: generated column loop on \"a\"");
+    const owner_file f;
+    sqlite3_create_function(
+        f.get(), "own", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, nullptr,
+        [](sqlite3_context*, int, sqlite3_value**) {}, nullptr, nullptr);
+    f.sql(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, a, b AS (own(a)));"
+        "CREATE TABLE kept(id INTEGER PRIMARY KEY, a, b AS (own(a)) STORED);"
+        "INSERT INTO kept VALUES(1, 2)");
+    const auto report = keeper_of(f).watch_all({});
+    REQUIRE(report.refused.size() == 1);
+    CHECK(report.refused[0].first == "t");
+    CHECK(report.refused[0].second == "SQLite cannot read it here: unknown function: own()");
+    feed reader = feed_of(f);
+    CHECK(rows_of(reader, "kept").size() == 1);
+}
+
 TEST_CASE("a chain of generated columns, each naming the one before twice, is read in no time") {
     std::string sql = "CREATE TABLE t(id INTEGER PRIMARY KEY, a, g0 AS (a) STORED";
     for (int i = 1; i <= 60; ++i) {
