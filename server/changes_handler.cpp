@@ -1,5 +1,6 @@
 #include <random>
 
+#include "server/access.hpp"
 #include "server/handlers.hpp"
 #include "server/render.hpp"
 
@@ -105,6 +106,10 @@ task<response> answer_changes(loop* of, const request* asked, target at, int soc
             nothing.close = true;
             co_return nothing;
         }
+        // The token may have been taken away meanwhile.
+        if (const auto* tokens = of->tokens())
+            if (const auto holder = holder_of(*asked, *tokens); !holder)
+                co_return to_response(holder.error());
     }
 }
 

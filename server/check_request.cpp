@@ -22,6 +22,9 @@ std::optional<problem> check_request(const request& r, const target& t,
         if (auto p = refused(r.host)) return p;
     if (t.authority)
         if (auto p = refused(*t.authority)) return p;
+    if (r.authorizations > 1)
+        return problem{.kind = problem_kind::bad_request,
+                       .detail = "Send one Authorization header."};
     if (r.expect && !same_word(*r.expect, "100-continue"))
         return problem{.kind = problem_kind::expectation_failed,
                        .detail = "No expectation but 100-continue is known."};

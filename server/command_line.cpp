@@ -100,11 +100,20 @@ CLI::App* add_serve(CLI::App& app, asked& a) {
     repeated(s, "--cors-origin", o.server.cors_origins,
              "An origin whose pages may read the answers, as https://app.example; may be repeated")
         ->envname("LITEFEED_CORS_ORIGIN");
+    s->add_option("--token-file", o.server.token_file,
+                  "Answer only who brings a token of this file: a line is `read TOKEN` or `admin "
+                  "TOKEN`, # begins a comment; read again as it changes; see below")
+        ->envname("LITEFEED_TOKEN_FILE");
     s->add_flag("--insecure", o.server.insecure,
-                "Listen beyond loopback although anyone there may then read")
+                "Listen beyond loopback without tokens, although anyone there may then read")
         ->envname("LITEFEED_INSECURE");
     s->footer(
         "\nServes what is watched in the file; --watch adds to that, for good.\n"
+        "Tokens: (umask 077; echo \"read $(openssl rand -hex 32)\" > tokens), then serve with\n"
+        "--token-file tokens, and ask with the header `Authorization: Bearer TOKEN`; a browser "
+        "opens\n"
+        "/?token=TOKEN once. A line that is taken away counts within two seconds and ends its "
+        "streams.\n"
         "Example: litefeed serve app.db --watch notes --hide notes.secret --listen 127.0.0.1:0");
     return s;
 }

@@ -74,7 +74,7 @@ int run_demo(const std::string& listen) {
     writer.watch({"notes", "stocks"}, {});
     server_options options;
     options.database = database;
-    server running(options, std::move(writer), std::move(sockets));
+    server running(options, std::move(writer), nullptr, std::move(sockets));
     spdlog::info("listening on {}", url);
     explain(url, database);
     app.start();

@@ -161,14 +161,14 @@ listening_socket::~listening_socket() {
 int listening_socket::take() { return std::exchange(fd_, -1); }
 
 std::vector<std::vector<listening_socket>> open_listeners(const std::string& where, int loops,
-                                                          bool insecure) {
+                                                          bool beyond_loopback) {
     const auto asked = parse_listen(where);
     auto addresses = resolve(asked.host);
     for (const auto& a : addresses)
-        if (!insecure && !is_loopback(address_text(a)))
+        if (!beyond_loopback && !is_loopback(address_text(a)))
             throw cannot("listening on " + address_text(a) +
-                         " lets anyone who reaches it read the tables; if that is meant, add "
-                         "--insecure");
+                         " lets anyone who reaches it read the tables: give --token-file FILE, or, "
+                         "if that is meant, --insecure");
     std::vector<std::vector<listening_socket>> out(static_cast<std::size_t>(loops));
     auto port = asked.port;
     for (auto& a : addresses) {

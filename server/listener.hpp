@@ -37,8 +37,9 @@ class listening_socket {
 
 /// One set of sockets for each loop, all on the same addresses; the kernel spreads the connections. The first of an
 /// address is bound alone, so that a port that anybody else listens on is refused, another litefeed too.
-/// `localhost` is both loopbacks. Throws `cannot`; for an address that is not loopback unless `insecure`.
+/// `localhost` is both loopbacks. Throws `cannot`; for an address that is not loopback unless `beyond_loopback`.
 [[nodiscard]] std::vector<std::vector<listening_socket>> open_listeners(const std::string& where,
-                                                                        int loops, bool insecure);
+                                                                        int loops,
+                                                                        bool beyond_loopback);
 
 }  // namespace litefeed::server

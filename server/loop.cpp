@@ -2,6 +2,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <ctime>
@@ -25,7 +26,9 @@ loop::loop(const shared_parts& shared, const feed_options& feed)
       pace_(shared.options->poll),
       poll_timer_(io_.get_executor()),
       sweep_timer_(io_.get_executor()),
-      end_timer_(io_.get_executor()) {}
+      end_timer_(io_.get_executor()) {
+    if (shared.tokens != nullptr) tokens_ = shared.tokens->look();
+}
 
 loop::~loop() = default;
 
@@ -126,11 +129,25 @@ void loop::sweep() {
         if (cancelled || stopping_) return;
         subscribers_.sweep();
         waiters_.sweep();
+        if (shared_.tokens != nullptr) look_at_tokens();
         const auto now = steady::now();
         // Only the mark and the cancel here: the session itself says what its deadline means.
         for (auto& s : sessions_) s.expire(now);
         sweep();
     });
+}
+
+/// Who holds a token that was taken away is told nothing more.
+void loop::look_at_tokens() {
+    auto fresh = shared_.tokens->look();
+    if (fresh == tokens_) return;
+    const auto before = std::exchange(tokens_, std::move(fresh));
+    const bool revoked = std::any_of(before->begin(), before->end(),
+                                     [&](const token& t) { return !has_token(*tokens_, t.id); });
+    if (!revoked) return;
+    subscribers_.say_bye("token_revoked",
+                         [&](const subscriber& s) { return !has_token(*tokens_, s.token_id); });
+    waiters_.ring_all();  // each asks again whether it may
 }
 
 const std::string& loop::date() {
@@ -153,7 +170,7 @@ void loop::stop() {
         error_code ignored;
         for (auto& a : acceptors_) a->close(ignored);
         waiters_.ring_all();
-        subscribers_.say_bye("shutdown");
+        subscribers_.say_bye("shutdown", [](const subscriber&) { return true; });
         for (auto& s : sessions_) s.wind_up();
         watch_.close();
         poll_timer_.cancel();

@@ -15,6 +15,7 @@
 #include "server/reads.hpp"
 #include "server/stats.hpp"
 #include "server/subscribers.hpp"
+#include "server/tokens.hpp"
 #include "server/waiters.hpp"
 
 namespace litefeed::server {
@@ -39,6 +40,7 @@ struct shared_parts {
     const server_options* options = nullptr;
     read_pool* pool = nullptr;
     keeper_thread* writer = nullptr;  ///< none: read-only
+    token_file* tokens = nullptr;     ///< none: everyone may ask
     std::vector<const loop_stats*> stats;
     /// For each loop; who comes beyond it is told that the server is full.
     std::size_t connections_max = 1000;
@@ -71,6 +73,8 @@ class loop {
     [[nodiscard]] waiters& waiting() { return waiters_; }
     [[nodiscard]] answer_cache& answers() { return answers_; }
     [[nodiscard]] loop_stats& stats() { return stats_; }
+    /// Who may ask, as of the last sweep; nullptr: everyone. Stands until the caller suspends.
+    [[nodiscard]] const token_list* tokens() const { return tokens_.get(); }
     [[nodiscard]] executor on() { return io_.get_executor(); }
     [[nodiscard]] bool stopping() const { return stopping_; }
     /// More connections than `surplus` over what this loop serves.
@@ -89,6 +93,7 @@ class loop {
     task<void> accept(tcp_acceptor* from);
     void poll();
     void sweep();
+    void look_at_tokens();
     void wind_up();
 
     const shared_parts& shared_;
@@ -100,6 +105,7 @@ class loop {
     answer_cache answers_;
     subscribers subscribers_;
     waiters waiters_;
+    std::shared_ptr<const token_list> tokens_;
     std::vector<std::unique_ptr<tcp_acceptor>> acceptors_;
     file_watch watch_;
     pace pace_;

@@ -18,6 +18,7 @@ struct server_options {
     column_rules columns;
     std::vector<std::string> allow_hosts;
     std::vector<std::string> cors_origins;
+    std::string token_file;  ///< empty: everyone who reaches the server may ask
     bool insecure = false;
 };
 

@@ -22,6 +22,8 @@ constexpr std::array kinds{
     kind_entry{problem_kind::repeated_parameter, 400, "repeated-parameter",
                "A parameter comes twice"},
     kind_entry{problem_kind::malformed_cursor, 400, "malformed-cursor", "This is no cursor"},
+    kind_entry{problem_kind::token_required, 401, "token-required", "A token is needed here"},
+    kind_entry{problem_kind::invalid_token, 401, "invalid-token", "The token is not accepted"},
     kind_entry{problem_kind::host_not_allowed, 403, "host-not-allowed", "This Host is not served"},
     kind_entry{problem_kind::not_found, 404, "not-found", "There is nothing here"},
     kind_entry{problem_kind::unknown_table, 404, "unknown-table", "This table is not watched"},

@@ -17,6 +17,8 @@ enum class problem_kind {
     unknown_parameter,
     repeated_parameter,
     malformed_cursor,
+    token_required,
+    invalid_token,
     host_not_allowed,
     not_found,
     unknown_table,

@@ -4,6 +4,8 @@
 #include <boost/beast/core/string.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 
+#include "server/access.hpp"
+
 namespace litefeed::server {
 namespace {
 
@@ -62,6 +64,13 @@ class header_reader : public http::basic_parser<true> {
                 if (!into_.accept.empty()) into_.accept += ", ";
                 into_.accept += text;
                 break;
+            case http::field::authorization:
+                ++into_.authorizations;
+                if (const auto given = bearer_token(text)) into_.token = *given;
+                break;
+            case http::field::cookie:
+                if (!into_.token) into_.token = cookie_token(text);
+                break;
             case http::field::access_control_request_method:
                 into_.asked_method = text;
                 break;
@@ -70,6 +79,10 @@ class header_reader : public http::basic_parser<true> {
                 break;
             default:
                 if (boost::beast::iequals(spelled, "Last-Event-ID")) into_.last_event_id = text;
+                if (boost::beast::iequals(spelled, "X-Forwarded-Proto"))
+                    into_.forwarded_https = same_word(text, "https");
+                if (boost::beast::iequals(spelled, "Sec-Fetch-Site"))
+                    into_.cross_site = text == "cross-site";
                 break;
         }
     }

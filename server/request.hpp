@@ -22,6 +22,10 @@ struct request {
     int hosts = 0;          ///< how many Host fields came
     std::string host;
     std::optional<std::string> last_event_id, origin, if_none_match, expect;
+    int authorizations = 0;            ///< how many Authorization fields came
+    std::optional<std::string> token;  ///< of Authorization: Bearer; without it, of our cookie
+    bool forwarded_https = false;      ///< a proxy says that its client came by https
+    bool cross_site = false;           ///< a browser says that another site led here
     std::string accept, asked_method, asked_headers;  ///< the latter two of a CORS preflight
 
     [[nodiscard]] bool is_head() const { return method == server::method::head; }

@@ -37,10 +37,14 @@ std::string_view reason_phrase(int status) {
     switch (status) {
         case 200:
             return "OK";
+        case 303:
+            return "See Other";
         case 304:
             return "Not Modified";
         case 400:
             return "Bad Request";
+        case 401:
+            return "Unauthorized";
         case 403:
             return "Forbidden";
         case 404:
@@ -76,6 +80,10 @@ response to_response(const problem& p) {
     out.content_type = "application/problem+json";
     out.body = to_json(p);
     out.field("Cache-Control", "no-store");
+    // RFC 6750, 3: the error is named only to who brought a token.
+    if (p.kind == problem_kind::token_required) out.field("WWW-Authenticate", "Bearer");
+    if (p.kind == problem_kind::invalid_token)
+        out.field("WWW-Authenticate", R"(Bearer error="invalid_token")");
     if (p.retry_after.count() > 0) out.field("Retry-After", std::to_string(p.retry_after.count()));
     return out;
 }

@@ -1,5 +1,6 @@
 #include "server/router.hpp"
 
+#include "server/access.hpp"
 #include "server/handlers.hpp"
 #include "server/web_files.hpp"
 
@@ -74,13 +75,26 @@ task<reply> answer_request(loop* of, const request* asked, int socket, bool surp
     const target nothing;
     if (auto refused = check_request(*asked, read ? *read : nothing, of->options().allow_hosts)) {
         response out = to_response(*refused);
-        out.close = refused->kind == problem_kind::bad_host;
+        out.close =
+            refused->kind == problem_kind::bad_host || refused->kind == problem_kind::bad_request;
         co_return out;
+    }
+    const auto what = read && !read->asterisk ? find(*read) : resource::none;
+    // A browser sends no token with a preflight, and whoever looks after the process needs none.
+    const bool open = asked->method == method::options || what == resource::healthz;
+    if (const auto* tokens = of->tokens(); tokens != nullptr && !open) {
+        auto visit = answer_visit(*asked, read ? *read : nothing, *tokens);
+        if (!visit)
+            if (const auto holder = holder_of(*asked, *tokens); !holder)
+                visit = to_response(holder.error());
+        if (visit) {
+            visit->close = surplus;
+            co_return std::move(*visit);
+        }
     }
     if (!read) co_return to_response(read.error());
     target at = std::move(*read);
     if (asked->method == method::options && at.asterisk) co_return options_answer();
-    const auto what = at.asterisk ? resource::none : find(at);
     if (what == resource::none)
         co_return to_response({.kind = problem_kind::not_found,
                                .detail = "Try /, /changes, /rows/{table}, /events, /tables or "

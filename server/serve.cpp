@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 
 #include "server/server.hpp"
@@ -98,6 +99,9 @@ column_rules read_column_rules(const std::vector<std::string>& hide,
 
 int run_serve(serve_options want) {
     const stop_signals signals;
+    std::unique_ptr<token_file> tokens;
+    if (const auto& path = want.server.token_file; !path.empty())
+        tokens = std::make_unique<token_file>(path);
     {
         // Whether the file can be read at all is said before anything is written or bound.
         auto first = feed::open(want.server.database, {.read_only = true});
@@ -122,10 +126,12 @@ int run_serve(serve_options want) {
             throw cannot("cannot read " + want.server.database + ": " + tables.error().message());
         }
     }
-    auto sockets = open_listeners(want.server.listen, want.server.threads, want.server.insecure);
+    auto sockets = open_listeners(want.server.listen, want.server.threads,
+                                  want.server.insecure || tokens != nullptr);
     std::vector<std::string> urls;
     for (const auto& s : sockets.front()) urls.push_back(s.url());
-    server running(std::move(want.server), std::move(writer), std::move(sockets));
+    server running(std::move(want.server), std::move(writer), std::move(tokens),
+                   std::move(sockets));
     for (const auto& url : urls) spdlog::info("listening on {}", url);
     const auto which = signals.wait();
     spdlog::info("{}: ending", which == SIGINT ? "SIGINT" : "SIGTERM");

@@ -30,8 +30,9 @@ std::size_t raise_descriptor_limit() {
 }  // namespace
 
 server::server(server_options options, std::optional<keeper> writer,
+               std::unique_ptr<token_file> tokens,
                std::vector<std::vector<listening_socket>> sockets)
-    : options_(std::move(options)) {
+    : options_(std::move(options)), tokens_(std::move(tokens)) {
     ::signal(SIGPIPE, SIG_IGN);
     const auto descriptors = raise_descriptor_limit();
     const auto usable = descriptors > 2 * descriptors_reserved ? descriptors - descriptors_reserved
@@ -46,6 +47,7 @@ server::server(server_options options, std::optional<keeper> writer,
     shared_.options = &options_;
     shared_.pool = pool_.get();
     shared_.writer = writer_.get();
+    shared_.tokens = tokens_.get();
     shared_.connections_max = usable / sockets.size();
     shared_.surplus_max = (descriptors - usable) / 2 / sockets.size();
     shared_.started = std::chrono::system_clock::now();

@@ -11,15 +11,16 @@
 #include "server/loop.hpp"
 #include "server/options.hpp"
 #include "server/read_pool.hpp"
+#include "server/tokens.hpp"
 
 namespace litefeed::server {
 
 /// The running server: its loops, the pool, the keeper. Runs from construction to `stop` or destruction.
 class server {
   public:
-    /// `writer`: none when nothing may be written. Throws `cannot`. Signals that `stop` waits for must be blocked by the
+    /// `writer`: none when nothing may be written. `tokens`: none when everyone may ask. Throws `cannot`. Signals that `stop` waits for must be blocked by the
     /// caller before, since threads start here.
-    server(server_options options, std::optional<keeper> writer,
+    server(server_options options, std::optional<keeper> writer, std::unique_ptr<token_file> tokens,
            std::vector<std::vector<listening_socket>> sockets);
     ~server();
     server(const server&) = delete;
@@ -34,6 +35,7 @@ class server {
     server_options options_;
     std::unique_ptr<read_pool> pool_;
     std::unique_ptr<keeper_thread> writer_;
+    std::unique_ptr<token_file> tokens_;
     shared_parts shared_;
     std::vector<std::unique_ptr<loop>> loops_;
     std::vector<std::thread> threads_;

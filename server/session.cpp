@@ -10,6 +10,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <cerrno>
 
+#include "server/access.hpp"
 #include "server/router.hpp"
 
 namespace litefeed::server {
@@ -143,11 +144,14 @@ task<bool> session::serve(request asked) {
             co_await write_all(std::move(head), std::move(no_body));
             co_return false;
         }
+        std::uint32_t token_id = 0;
+        if (const auto* list = loop_.tokens())
+            if (const auto holder = holder_of(last_, *list)) token_id = (*holder)->id;
         // The parser, the buffer and this task end here; the stream keeps none of them.
         handed_on_ = true;
         loop_.listened();
         loop_.look();
-        loop_.streams().join(std::move(socket_), *stream, chunked, std::move(head));
+        loop_.streams().join(std::move(socket_), *stream, chunked, std::move(head), token_id);
         co_return false;
     }
     response out = std::move(std::get<response>(answered));

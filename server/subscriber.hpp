@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -44,7 +45,8 @@ class subscriber : public std::enable_shared_from_this<subscriber> {
 
     place_ptr at;
     const std::shared_ptr<subscriber_group> home;
-    std::size_t seat = 0;               ///< index in the group
+    std::size_t seat = 0;        ///< index in the group
+    std::uint32_t token_id = 0;  ///< the token that it was opened with; 0 where none is needed
     std::chrono::seconds heartbeat{0};  ///< above 0: an event this often was asked for
     bool announced = false;             ///< the client knows where the stream starts
     bool asking = false;                ///< the pool reads for it

@@ -59,7 +59,7 @@ std::shared_ptr<subscriber_group> subscribers::group_of(const stream_kind& kind)
 }
 
 void subscribers::join(tcp_socket socket, const events_request& want, bool chunked,
-                       std::string head) {
+                       std::string head, std::uint32_t token_id) {
     error_code ignored;
     socket.set_option(asio::socket_base::send_buffer_size(send_buffer_bytes), ignored);
     const auto group = group_of(
@@ -70,6 +70,7 @@ void subscribers::join(tcp_socket socket, const events_request& want, bool chunk
     const auto s = std::make_shared<subscriber>(std::move(socket), *this, group, std::move(start));
     s->heartbeat = want.heartbeat.value_or(std::chrono::seconds(0));
     s->seat = group->seats.size();
+    s->token_id = token_id;
     const auto now = steady::now();
     group->seats.push_back(
         {s, now + (s->heartbeat.count() > 0 ? s->heartbeat : between(12'000, 14'500))});
@@ -410,13 +411,14 @@ void subscribers::heartbeat(subscriber_group::seat& seat, steady::time_point now
     }
 }
 
-void subscribers::say_bye(std::string_view reason) {
+void subscribers::say_bye(std::string_view reason,
+                          const std::function<bool(const subscriber&)>& to) {
     bye_reason_ = reason;
     iterating_ = true;
     for (auto& [kind, g] : groups_)
         for (auto& seat : g->seats) {
             auto& s = *seat.who;
-            if (s.ended()) continue;
+            if (s.ended() || !to(s)) continue;
             s.leaving = true;
             if (!s.sending()) part(s);
         }

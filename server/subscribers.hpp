@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <random>
@@ -50,8 +51,10 @@ class subscribers {
   public:
     subscribers(reads& from, loop_stats& stats);
 
-    /// Takes the connection over. `head` is the response header up to, not including, its empty line.
-    void join(tcp_socket socket, const events_request& want, bool chunked, std::string head);
+    /// Takes the connection over. `head` is the response header up to, not including, its empty line. `token_id`: of
+    /// the token that opened the stream.
+    void join(tcp_socket socket, const events_request& want, bool chunked, std::string head,
+              std::uint32_t token_id);
 
     /// After a look at the file: everyone who is behind is told.
     void ring();
@@ -62,8 +65,8 @@ class subscribers {
 
     /// Heartbeats, bookmarks and deadlines. A few times a second.
     void sweep();
-    /// `bye` to each, then the end. What is still being written is given until `abandon`.
-    void say_bye(std::string_view reason);
+    /// `bye` to each whom `to` names, then the end. What is still being written is given until `abandon`.
+    void say_bye(std::string_view reason, const std::function<bool(const subscriber&)>& to);
     void abandon();
 
     [[nodiscard]] bool empty() const { return count_ == 0; }

@@ -45,7 +45,11 @@ function follow() {
   feed.onopen = () => { show_state("live", "live"); show_tables(); };
   feed.onerror = () => show_state("lost", feed.readyState === EventSource.CLOSED ? "refused" : "reconnecting");
   feed.addEventListener("cursor", (event) => { by_id("head").textContent = JSON.parse(event.data).head; });
-  feed.addEventListener("bye", () => show_state("lost", "the server ends; reconnecting"));
+  feed.addEventListener("bye", (event) => {
+    const revoked = JSON.parse(event.data).reason === "token_revoked";
+    if (revoked) feed.close();
+    show_state("lost", revoked ? "refused: the token was taken away" : "the server ends; reconnecting");
+  });
   feed.onmessage = (event) => {
     const told = JSON.parse(event.data);
     by_id("head").textContent = told.head;

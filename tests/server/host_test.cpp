@@ -49,6 +49,16 @@ TEST_CASE("HTTP/1.1 needs one Host, HTTP/1.0 may leave it out, nobody sends two"
     CHECK(check_request(r, {}, {})->kind == problem_kind::bad_host);
 }
 
+TEST_CASE("nobody sends two Authorizations") {
+    request r;
+    r.hosts = 1;
+    r.host = "localhost";
+    r.authorizations = 2;
+    CHECK(check_request(r, {}, {})->kind == problem_kind::bad_request);
+    r.authorizations = 1;
+    CHECK_FALSE(check_request(r, {}, {}));
+}
+
 TEST_CASE("the authority of an absolute target is checked as the Host is") {
     request r;
     r.hosts = 1;
