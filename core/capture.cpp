@@ -78,7 +78,7 @@ capture_state table_is_missing(const schema& at, const watched_table& table) {
         if (!same_name(e->table, table.name)) {
             out.what = verdict::renamed;
             out.now_called = e->table;
-            out.why = "the table was renamed to " + e->table;
+            out.why = std::string(renamed_to) + e->table;
             return out;
         }
     }

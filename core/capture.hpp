@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/format.hpp"
@@ -26,6 +27,9 @@ struct capture_state {
     std::string now_called;                      ///< of `renamed`
     std::optional<table_definition> definition;  ///< of the table as it is now
 };
+
+/// How `why` begins for a table that was renamed; its new name follows. The keeper keeps it as the old name's problem.
+inline constexpr std::string_view renamed_to = "the table was renamed to ";
 
 /// Compares the capture of one watched table with what its definition asks for. `unexplained`: schema_version moved
 /// further than what can be seen (schema_drift.hpp), so that a VACUUM may have renumbered rowids.

@@ -11,6 +11,10 @@ namespace {
 
 using verdict = capture_state::verdict;
 
+// Of a table of which not every column may be named.
+constexpr const char* unnamed_problem =
+    "it cannot be watched any more; `litefeed status` where the file is says why";
+
 const std::vector<std::string>* rule_for(
     const std::map<std::string, std::vector<std::string>>& rules, std::string_view table) {
     for (const auto& [name, columns] : rules) {
@@ -22,6 +26,19 @@ const std::vector<std::string>* rule_for(
 bool names(const std::vector<std::string>& list, std::string_view name) {
     return std::any_of(list.begin(), list.end(),
                        [&](const std::string& n) { return same_name(n, name); });
+}
+
+bool has_rule(const column_rules& rules, std::string_view table) {
+    return rule_for(rules.hide, table) != nullptr || rule_for(rules.only, table) != nullptr;
+}
+
+// A table that was renamed takes its rules along, or what was hidden would be shown under the new name.
+void follow_rename(column_rules& rules, const watched_table& row) {
+    if (row.watched || !row.problem.starts_with(renamed_to)) return;
+    const std::string now = row.problem.substr(renamed_to.size());
+    if (has_rule(rules, now)) return;
+    if (const auto* hide = rule_for(rules.hide, row.name)) rules.hide[now] = *hide;
+    if (const auto* only = rule_for(rules.only, row.name)) rules.only[now] = *only;
 }
 
 bool in_key(const table_definition& table, std::string_view name) {
@@ -51,6 +68,20 @@ bool unexplained_since(const connection& db, const schema& at,
     const schema verified = read_verified_schema(db);
     if (verified.version == at.version) return false;
     return moved_unexplained(before && before->version > verified.version ? *before : verified, at);
+}
+
+// A column under a rule may live on under another name, so a rule that fits no more shows nothing of its table.
+void show(const connection& db, catalog_table& t, const column_rules& rules,
+          std::size_t row_bytes_max) {
+    try {
+        t.visible = visible_columns(*t.definition, rules);
+    } catch (const cannot&) {
+        t.definition.reset();
+        t.withheld = true;
+        t.problem = "a rule of --hide or --only fits its columns no more";
+        return;
+    }
+    t.rows = std::make_unique<row_reader>(db, *t.definition, t.visible, row_bytes_max);
 }
 
 [[noreturn]] void drifted() { throw boost::system::system_error(make_error_code(errc::drifted)); }
@@ -83,9 +114,11 @@ catalog catalog::load(const connection& db, const feed_options& options, const s
                       const std::optional<schema>& before) {
     catalog out;
     const bool unexplained = unexplained_since(db, at, before);
+    column_rules rules = options.columns;
     for (watched_table& row : read_tables(db)) {
         auto t = std::make_unique<catalog_table>();
         t->row = std::move(row);
+        follow_rename(rules, t->row);
         if (t->row.watched) {
             capture_state state = judge_capture(db, at, t->row, unexplained);
             const bool whole = state.what == verdict::whole && t->row.problem.empty();
@@ -100,10 +133,11 @@ catalog catalog::load(const connection& db, const feed_options& options, const s
             if (state.what == verdict::unwatchable) t->problem = state.why;
             if (state.definition && (whole || t->drifted)) {
                 t->definition = std::move(state.definition);
-                t->visible = visible_columns(*t->definition, options.columns);
-                t->rows = std::make_unique<row_reader>(db, *t->definition, t->visible,
-                                                       options.row_bytes_max);
+                show(db, *t, rules, options.row_bytes_max);
             }
+            // In words, a refusal names columns.
+            if (state.what == verdict::unwatchable && has_rule(rules, t->row.name))
+                t->problem = t->row.problem = unnamed_problem;
         }
         out.tables_.push_back(std::move(t));
     }

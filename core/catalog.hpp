@@ -23,8 +23,11 @@ struct catalog_table {
     std::unique_ptr<row_reader> rows;               ///< with `definition`
     /// The capture does not stand and nobody repairs it (read-only): every answer starts the table over, for this reason.
     std::optional<reset_reason> drifted;
-    std::string problem;  ///< in words, when it cannot be answered truly
+    bool withheld = false;  ///< a rule fits its columns no more, so none of its rows is shown
+    std::string problem;    ///< in words, when it cannot be answered truly
     [[nodiscard]] bool live() const { return rows != nullptr; }
+    /// It is there, whether or not its rows can be told: a reader may hold some that it must drop.
+    [[nodiscard]] bool present() const { return live() || drifted || withheld; }
 };
 
 /// The watched tables as verified at one schema_version. Immutable between two loads.

@@ -67,7 +67,7 @@ std::int64_t file_bytes(const std::string& path) {
 struct feed::impl {
     impl(std::string p, feed_options options)
         : path(std::move(p)), view(open_reader(path, options), options) {
-        check_rules(view.db(), options.columns);
+        if (!options.serving) check_rules(view.db(), options.columns);
         data_version = view.db().prepare("PRAGMA main.data_version");
     }
 

@@ -108,6 +108,7 @@ struct keeper::impl {
         drop_capture(db, read_schema(db), t.table_id);
         append_entry(db, t.table_id, 'x');
         t.watched = false;
+        t.problem = state.why;  // rules for the old name hold for the new one, too
         write_table(db, t);
         wrote = true;
         report.dropped.push_back(t.name);

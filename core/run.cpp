@@ -81,7 +81,7 @@ class run {
     std::optional<page_cursor> reset_all(reset_reason why) {
         std::vector<std::string> names;
         for (const catalog_table* t : selected_) {
-            if (t->live() || t->drifted) names.push_back(t->row.name);
+            if (t->present()) names.push_back(t->row.name);
         }
         out_.reset = reset{why, std::move(names), now_.state().floor};
         if (!question_.snapshot) return at_rest(here_);
@@ -120,7 +120,7 @@ class run {
 
     void find_starting_over(stamp base) {
         for (catalog_table* t : selected_) {
-            if (t->drifted || (t->live() && t->row.generation_at > base))
+            if (t->drifted || (t->present() && t->row.generation_at > base))
                 starting_over_.push_back(t);
         }
     }
@@ -152,7 +152,7 @@ class run {
             const auto& tables = place_.base ? starting_over_ : selected_;
             for (catalog_table* t : tables) {
                 auto& at = std::get<reading_place>(place_.phase);
-                if ((!t->live() && !t->drifted) || t->row.table_id < at.table_id) continue;
+                if (!t->present() || t->row.table_id < at.table_id) continue;
                 if (t->row.table_id != at.table_id)
                     at = reading_place{t->row.table_id, false, {}, false, 0};
                 if (!read_table(*t)) return stop_here();

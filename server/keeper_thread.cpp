@@ -15,8 +15,11 @@ constexpr std::chrono::milliseconds pause_between_tries{10};
 
 }  // namespace
 
-keeper_thread::keeper_thread(std::string path, keeper writer)
-    : path_(std::move(path)), writer_(std::move(writer)), thread_([this] { work(); }) {}
+keeper_thread::keeper_thread(std::string path, keeper writer, bool names_columns)
+    : path_(std::move(path)),
+      writer_(std::move(writer)),
+      names_columns_(names_columns),
+      thread_([this] { work(); }) {}
 
 keeper_thread::~keeper_thread() {
     {
@@ -67,7 +70,11 @@ void keeper_thread::attempt(stamp seen) {
             for (const auto& [table, reason] : report->generations)
                 spdlog::warn("{}: a new generation begins ({})", table, reason);
             for (const auto& table : report->dropped) spdlog::warn("{}: the table is gone", table);
-            for (const auto& text : report->problems) spdlog::error("{}", text);
+            // In words, a refusal names columns, and not every column may be named.
+            if (names_columns_)
+                for (const auto& text : report->problems) spdlog::error("{}", text);
+            else if (!report->problems.empty())
+                spdlog::error("a table cannot be watched any more: litefeed status {}", path_);
             return;
         }
         if (report.error() != errc::busy) {

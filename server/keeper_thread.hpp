@@ -17,7 +17,8 @@ class keeper_thread {
   public:
     using done = std::function<void()>;
 
-    keeper_thread(std::string path, keeper writer);
+    /// `names_columns`: whether the log may name columns.
+    keeper_thread(std::string path, keeper writer, bool names_columns);
     ~keeper_thread();
     keeper_thread(const keeper_thread&) = delete;
     keeper_thread& operator=(const keeper_thread&) = delete;
@@ -33,6 +34,7 @@ class keeper_thread {
 
     std::string path_;
     std::optional<keeper> writer_;
+    const bool names_columns_;
     std::mutex mutex_;
     std::condition_variable came_;
     std::vector<done> asked_;

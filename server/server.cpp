@@ -43,7 +43,10 @@ server::server(server_options options, std::optional<keeper> writer,
     auto pooled = reading;
     pooled.busy_timeout = pool_busy_timeout;
     pool_ = std::make_unique<read_pool>(options_.database, pooled, pool_threads);
-    if (writer) writer_ = std::make_unique<keeper_thread>(options_.database, std::move(*writer));
+    const auto& rules = options_.columns;
+    if (writer)
+        writer_ = std::make_unique<keeper_thread>(options_.database, std::move(*writer),
+                                                  rules.hide.empty() && rules.only.empty());
     shared_.options = &options_;
     shared_.pool = pool_.get();
     shared_.writer = writer_.get();
