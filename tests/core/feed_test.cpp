@@ -227,6 +227,47 @@ TEST_CASE("a rule for a column that is not there, or for the key, is refused whe
     CHECK(with(false, "t", "id") == "");
 }
 
+TEST_CASE("a table that is renamed takes its rules along, also twice") {
+    owner_file f(notes);
+    watch(f, {"t"});
+    feed_options hide;
+    hide.columns.hide["t"] = {"v"};
+    feed hidden = feed_of(f, hide);
+    for (const auto* name : {"other", "third"}) {
+        f.sql("ALTER TABLE " + std::string(name == std::string("other") ? "t" : "other") +
+              " RENAME TO " + name);
+        REQUIRE(keeper_of(f).repair().has_value());
+        CHECK(rows_text(hidden, name) ==
+              "{\"id\":1}{\"id\":1,\"u\":\"a\"} {\"id\":2}{\"id\":2,\"u\":\"b\"} ");
+    }
+}
+
+TEST_CASE(
+    "a rule that fits no more withholds its table, tells it once, and lets the others go on") {
+    owner_file f(notes);
+    watch(f, {"t", "s"});
+    feed_options hide;
+    hide.columns.hide["t"] = {"v"};
+    feed hidden = feed_of(f, hide);
+    const stamp before = f.head();
+    f.sql("ALTER TABLE t RENAME COLUMN v TO plain");
+    REQUIRE(keeper_of(f).repair().has_value());
+    const answer told_once = ask(hidden, before);
+    CHECK(reset_of(told_once) == "schema_changed: t");
+    CHECK(reset_of(ask(hidden, told_once.next)) == "");
+    CHECK(rows_text(hidden).empty());
+    CHECK(hidden.tables().value().at(0).columns.empty());
+    CHECK(contains(hidden.tables().value().at(0).problem.value_or(""), "fits its columns no more"));
+    CHECK(hidden.status().value().problems.size() == 1);
+    f.sql("INSERT INTO s VALUES(7); UPDATE t SET plain = 'secret'");
+    CHECK(told(ask(hidden, told_once.next)) == "s insert 7");
+    CHECK(told(ask(hidden, from_nothing{})) == "s read 7");
+    f.sql("ALTER TABLE t RENAME COLUMN plain TO v");
+    REQUIRE(keeper_of(f).repair().has_value());
+    CHECK(contains(rows_text(hidden), "{\"id\":1,\"u\":\"a\"}"));
+    CHECK(hidden.status().value().problems.empty());
+}
+
 TEST_CASE("a row over the limit comes as its key and its size, one at the limit whole") {
     owner_file f(notes);
     watch(f, {"t"});
