@@ -322,6 +322,8 @@ watch_report keeper::plan_all() {
 void keeper::unwatch(const std::vector<std::string>& tables) {
     impl_->write_or_explain("unwatch " + list(tables), [&] {
         if (!is_installed(impl_->db)) throw cannot("nothing is watched in this file");
+        // What the owner did before is judged before this sight takes its place.
+        (void)impl_->repair_all({});
         for (const std::string& name : tables) {
             auto known = read_tables(impl_->db);
             const auto found = std::find_if(

@@ -1,6 +1,10 @@
 #include "core/schema_drift.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "core/sql_text.hpp"
 
 namespace litefeed {
 namespace {
@@ -20,6 +24,13 @@ bool is_automatic(const schema_entry& e) {
     return e.sql.empty();  // the indexes of UNIQUE and PRIMARY KEY come and go with their table
 }
 
+// Columns and constraints of a CREATE TABLE, less one.
+std::int64_t members(const std::string& create_table) {
+    const auto tokens = sql_tokens(create_table);
+    return std::count_if(tokens.begin(), tokens.end(),
+                         [](const sql_token& t) { return t.depth == 1 && t.source == ","; });
+}
+
 }  // namespace
 
 schema read_verified_schema(const connection& db) {
@@ -36,28 +47,41 @@ schema read_verified_schema(const connection& db) {
     return out;
 }
 
+// What a difference can have come from in the fewest steps.
 std::int64_t explained_steps(const schema& before, const schema& after) {
-    std::int64_t steps = 0;
+    std::int64_t steps = 0, gone_tables = 0, new_tables = 0, rewritten = 0;
+    std::map<std::string, std::int64_t> gone_from;  // table that is there → what hung on it
+    bool tables_differ = false;
     for (const schema_entry& e : before.entries) {
-        if (is_automatic(e) || same_entry(after, e) != nullptr) continue;
-        // What hung on a table that is gone went with it.
-        if (e.type == "table" || e.type == "view" || has_table(after, e.table)) ++steps;
-    }
-    for (const schema_entry& e : after.entries) {
         if (is_automatic(e)) continue;
-        const schema_entry* old = same_entry(before, e);
-        if (old == nullptr) {
+        const schema_entry* now = same_entry(after, e);
+        if (now != nullptr && now->sql == e.sql) continue;
+        if (e.type == "table") {
+            tables_differ = true;
+            if (now == nullptr) {
+                ++gone_tables;
+            } else {
+                // Each added or dropped column is an ALTER of its own.
+                steps += std::max<std::int64_t>(1, std::abs(members(now->sql) - members(e.sql)));
+            }
+        } else if (now != nullptr) {
+            ++rewritten;
+        } else if (e.type == "view") {
             ++steps;
-        } else if (e.type == "table" && e.sql != old->sql) {
-            // One ALTER at least; each added or dropped column is one more.
-            const auto commas = [](const std::string& sql) {
-                return std::count(sql.begin(), sql.end(), ',');
-            };
-            steps += std::max<std::int64_t>(1, std::abs(commas(e.sql) - commas(old->sql)));
-        } else if (e.sql != old->sql) {
-            steps += 2;  // dropped and made anew
+        } else if (has_table(after, e.table)) {
+            ++gone_from[e.table];
         }
     }
+    for (const schema_entry& e : after.entries) {
+        if (is_automatic(e) || same_entry(before, e) != nullptr) continue;
+        ++(e.type == "table" ? new_tables : steps);
+    }
+    // One that is gone and one that is new can be one RENAME.
+    steps += std::max(gone_tables, new_tables);
+    // DROP TABLE and CREATE TABLE take away all that hung on it.
+    for (const auto& [table, count] : gone_from) steps += std::min<std::int64_t>(count, 2);
+    // A RENAME rewrites what names the table or column; else it was dropped and made anew.
+    if (!tables_differ && new_tables == 0) steps += 2 * rewritten;
     return steps;
 }
 

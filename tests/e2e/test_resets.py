@@ -1,5 +1,6 @@
 """A gap is always told: below the floor, above the head, in another history; at the exact edge, in every way to ask."""
 
+import json
 import os
 import shutil
 import sqlite3
@@ -8,6 +9,7 @@ from contextlib import closing
 import pytest
 from harness.reading import raise_floor, told
 from harness.replica import Replica
+from harness.tools import litefeed
 
 
 def fill(db, feed, count):
@@ -208,3 +210,19 @@ def test_a_file_without_our_tables_in_its_place_is_a_reset_or_unavailable(notes,
     replace_file(db, other.path)
     answer = feed.get_changes(since=before)
     assert answer.status in (404, 503) or "reset" in answer.json() or feed.get("/readyz").status == 503, answer
+
+
+@pytest.mark.parametrize("change", ["VACUUM", "ALTER TABLE g RENAME TO g2; VACUUM", "VACUUM; DROP TABLE g",
+                                    "DROP TABLE g; CREATE TABLE g(id INTEGER PRIMARY KEY, a); VACUUM", "unwatch"])
+def test_a_vacuum_that_renumbers_rowids_is_told_whatever_came_with_it(change, database):
+    """Nobody looked between the VACUUM and what came with it: a table that is keyed by its rowid starts over."""
+    db = database("CREATE TABLE g(id INTEGER PRIMARY KEY, a); CREATE TABLE t(a, b);"
+                  "INSERT INTO t VALUES(1,1),(2,2),(3,3),(4,4); DELETE FROM t WHERE a = 2;")
+    litefeed("watch", db.path, "--all")
+    before = json.loads(litefeed("changes", db.path, "--since", "now").stdout)["cursor"]
+    db.run(*("VACUUM" if change == "unwatch" else change).split("; "))
+    if change == "unwatch":
+        litefeed("unwatch", db.path, "g")
+    db.run("UPDATE t SET b = 99 WHERE a = 4")
+    told = json.loads(litefeed("changes", db.path, "--since", before).stdout)
+    assert "t" in told["reset"]["tables"], told
