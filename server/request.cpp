@@ -157,6 +157,12 @@ request_step read_request(std::string_view bytes, const request_limits& limits) 
                        .detail = "At most " + std::to_string(limits.header_bytes_max) + " bytes."};
     if (end == std::string_view::npos) return need_more{};
 
+    // RFC 9112, 5.2: refused, or every reader must make the same blanks of it.
+    const auto header = bytes.substr(0, size);
+    if (header.find("\r\n ") != std::string_view::npos ||
+        header.find("\r\n\t") != std::string_view::npos)
+        return bad_request("A header line must not be folded.");
+
     request_read out;
     out.bytes = skipped + size;
     header_reader reader(out.request);

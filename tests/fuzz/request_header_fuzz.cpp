@@ -45,8 +45,6 @@ parts values(const parts& lines, std::string_view name) {
         const auto colon = lines[i].find(':');
         if (lower(lines[i].substr(0, colon)) != name) continue;
         auto value = lines[i].substr(colon + 1);
-        for (; i + 1 < lines.size() && lines[i + 1].find_first_of(" \t") == 0; ++i)
-            value += lines[i + 1];
         value.erase(0, value.find_first_not_of(" \t"));
         value.erase(value.find_last_not_of(" \t") + 1);
         out.push_back(lower(value));
@@ -80,7 +78,6 @@ void check_accepted(std::string_view bytes, const request_read& read) {
     assert(lines[0].find(" " + r.target + " HTTP/1." + (r.version == 11 ? "1" : "0")) ==
            lines[0].find(' '));
     for (std::size_t i = 1; i < lines.size(); ++i) {
-        if (lines[i].find_first_of(" \t") == 0) continue;
         const auto colon = lines[i].find(':');
         assert(colon != std::string::npos && colon > 0);
         assert(lines[i].find_first_of(" \t") > colon);
