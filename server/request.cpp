@@ -172,6 +172,8 @@ request_step read_request(std::string_view bytes, const request_limits& limits) 
     reader.put(boost::asio::const_buffer(bytes.data(), size), ec);
     if (ec && ec != http::error::need_more) return refused(ec);
     if (!reader.is_header_done()) return bad_request("The header does not parse.");
+    if (out.request.target.size() > limits.target_bytes_max)
+        return target_too_long(limits.target_bytes_max);
     const auto length = reader.content_length();
     out.request.has_body = reader.chunked() || (length && *length > 0);
     out.request.keep_alive = reader.keep_alive();

@@ -102,9 +102,12 @@ TEST_CASE("limits are told before the header ends") {
     const request_limits limits{};
     const std::string target(limits.target_bytes_max + 64, 'a');
     CHECK(refusal("GET /" + target) == problem_kind::target_too_long);
+    const std::string one_more(limits.target_bytes_max, 'a');
+    CHECK(refusal("GET /" + one_more + " HTTP/1.1\r\nHost: x\r\n\r\n") ==
+          problem_kind::target_too_long);
     const std::string field(limits.header_bytes_max, 'a');
     CHECK(refusal("GET / HTTP/1.1\r\nX: " + field) == problem_kind::header_too_large);
-    const std::string fits(limits.target_bytes_max - 64, 'a');
+    const std::string fits(limits.target_bytes_max - 1, 'a');
     CHECK(whole("GET /" + fits + " HTTP/1.1\r\nHost: x\r\n\r\n").request.target.size() ==
           fits.size() + 1);
 }
