@@ -17,6 +17,12 @@ def binary():
     return os.path.abspath(path)
 
 
+def is_sanitized():
+    """Whether the binary carries a sanitizer: then it is some ten times slower, and its memory is mostly the sanitizer's."""
+    with open(binary(), "rb") as f:
+        return re.search(rb"__[at]san_init", f.read()) is not None
+
+
 class Server:
     """`litefeed serve` as a process. `stop()` must end it with exit code 0 and a clean stderr."""
 
