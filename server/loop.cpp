@@ -103,7 +103,8 @@ void loop::look() {
     const bool everyone = seen->ask_again || reopened;
     if (everyone) subscribers_.distrust();
     subscribers_.ring();
-    waiters_.ring(*source_.ready(), everyone);
+    // A stream's read may have found the file unusable; then they wait until it is opened anew.
+    if (const auto* feed = source_.ready()) waiters_.ring(*feed, everyone);
 }
 
 void loop::listened() {

@@ -107,11 +107,12 @@ void subscribers::join(tcp_socket socket, const events_request& want, bool chunk
 }
 
 void subscribers::ring() {
-    auto* feed = from_.own().ready();
-    if (feed == nullptr) return;
     const auto now = steady::now();
     iterating_ = true;
     for (auto& [kind, g] : groups_) {
+        // Each group's reads may find the file unusable, and then there is no feed for the next.
+        const auto* feed = from_.own().ready();
+        if (feed == nullptr) break;
         forget_blocks(*g);
         const auto newest = feed->newest(kind.want);
         const bool again = g->unanswered && now >= again_at_;
