@@ -115,7 +115,7 @@ def test_help_teaches(database):
     for word in ["serve", "watch", "unwatch", "status", "changes", "tail", "demo"]:
         assert word in text
     text = litefeed("serve", "--help").stdout
-    for option in ["--watch", "--watch-all", "--listen", "--threads", "--poll", "--read-only", "--hide", "--only"]:
+    for option in ["--watch", "--watch-all", "--listen", "--threads", "--poll", "--read-only", "--hide", "--only", "--token-file"]:
         assert option in text
 
 
