@@ -5,13 +5,7 @@
 namespace litefeed::server {
 namespace {
 
-constexpr std::string_view cookie_name = "litefeed_token", blanks = " \t";
-
-std::string_view trim(std::string_view s) {
-    const auto begin = std::min(s.find_first_not_of(blanks), s.size());
-    const auto end = s.find_last_not_of(blanks);
-    return s.substr(begin, end == std::string_view::npos ? 0 : end + 1 - begin);
-}
+constexpr std::string_view cookie_name = "litefeed_token";
 
 outcome<const token*> find_or_refuse(const token_list& list, std::string_view given) {
     if (const auto* found = find_token(list, given)) return found;
@@ -22,7 +16,7 @@ outcome<const token*> find_or_refuse(const token_list& list, std::string_view gi
 }  // namespace
 
 std::optional<std::string_view> bearer_token(std::string_view authorization) {
-    const auto end = std::min(authorization.find_first_of(blanks), authorization.size());
+    const auto end = std::min(authorization.find_first_of(" \t"), authorization.size());
     if (!same_word(authorization.substr(0, end), "Bearer")) return std::nullopt;
     return trim(authorization.substr(end));
 }

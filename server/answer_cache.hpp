@@ -22,7 +22,6 @@ class answer_cache {
     void put(const request& asked, const response& answered, std::uint64_t moves_before);
 
     void file_moved();
-    [[nodiscard]] bool empty() const { return answers_.empty(); }
 
   private:
     std::unordered_map<std::string, response> answers_;

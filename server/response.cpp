@@ -5,12 +5,6 @@
 namespace litefeed::server {
 namespace {
 
-std::string_view trim(std::string_view s) {
-    while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
-    while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
-    return s;
-}
-
 /// Header names of a preflight, as they may be echoed: tokens, commas and blanks.
 bool is_name_list(std::string_view text) {
     return std::all_of(text.begin(), text.end(), [](char c) {
@@ -20,6 +14,12 @@ bool is_name_list(std::string_view text) {
 }
 
 }  // namespace
+
+std::string_view trim(std::string_view s) {
+    while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+    while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
+    return s;
+}
 
 bool same_word(std::string_view a, std::string_view b) {
     const auto lower = [](char c) {

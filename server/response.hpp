@@ -35,6 +35,9 @@ struct response {
 /// Whether `Accept` names `type` itself, with a quality above 0.
 [[nodiscard]] bool accepts(std::string_view accept, std::string_view type);
 
+/// Without the blanks and tabs at its ends.
+[[nodiscard]] std::string_view trim(std::string_view s);
+
 /// The same but for the case of ASCII letters.
 [[nodiscard]] bool same_word(std::string_view a, std::string_view b);
 

@@ -18,8 +18,8 @@ namespace litefeed::server {
 /// The running server: its loops, the pool, the keeper. Runs from construction to `stop` or destruction.
 class server {
   public:
-    /// `writer`: none when nothing may be written. `tokens`: none when everyone may ask. Throws `cannot`. Signals that `stop` waits for must be blocked by the
-    /// caller before, since threads start here.
+    /// `writer`: none when nothing may be written. `tokens`: none when everyone may ask. Throws `cannot`. Signals that
+    /// `stop` waits for must be blocked by the caller before, since threads start here.
     server(server_options options, std::optional<keeper> writer, std::unique_ptr<token_file> tokens,
            std::vector<std::vector<listening_socket>> sockets);
     ~server();

@@ -27,14 +27,13 @@ TEST_SUITE_BEGIN("server/answer_cache");
 
 TEST_CASE("an answer is given again to the same target and Accept, until the file moves") {
     answer_cache answers;
-    CHECK(answers.empty());
+    CHECK(answers.find(asking("/changes?since=1")) == nullptr);
     answers.put(asking("/changes?since=1"), saying("one"), answers.moves());
     REQUIRE(answers.find(asking("/changes?since=1")) != nullptr);
     CHECK(answers.find(asking("/changes?since=1"))->body == "one");
     CHECK(answers.find(asking("/changes?since=2")) == nullptr);
     CHECK(answers.find(asking("/changes?since=1", "application/x-ndjson")) == nullptr);
     answers.file_moved();
-    CHECK(answers.empty());
     CHECK(answers.find(asking("/changes?since=1")) == nullptr);
 }
 
@@ -43,7 +42,7 @@ TEST_CASE("an answer that was read before the file moved is not kept") {
     const auto before = answers.moves();
     answers.file_moved();
     answers.put(asking("/changes?since=1"), saying("old"), before);
-    CHECK(answers.empty());
+    CHECK(answers.find(asking("/changes?since=1")) == nullptr);
 }
 
 TEST_CASE("neither one large answer nor many small ones take more than a megabyte") {
