@@ -12,6 +12,8 @@ namespace litefeed {
 namespace {
 
 constexpr std::size_t plans_max = 8;
+// A longer name is kept as 128 bits of its hash: keys of megabytes would fill the memory.
+constexpr std::size_t name_bytes_max = 256;
 constexpr std::size_t planned_changes_max = 4'000'000;  // 64 MB over all plans
 
 // What the entries seen so far say of one row.
@@ -41,6 +43,13 @@ struct row_entries {
 std::string row_name(std::uint32_t table, const statement& row, int first_key_column, int width) {
     std::string out(reinterpret_cast<const char*>(&table), sizeof table);
     encode_columns(row, first_key_column, width, out);
+    if (out.size() > name_bytes_max) {
+        const XXH128_hash_t hash = XXH3_128bits(out.data(), out.size());
+        const std::size_t size = out.size();
+        out.assign(reinterpret_cast<const char*>(&hash), sizeof hash);
+        out.append(reinterpret_cast<const char*>(&size), sizeof size);
+        out.shrink_to_fit();
+    }
     return out;
 }
 

@@ -65,6 +65,44 @@ bool shares_prefix(const statement& row, int first_column, const row_key& prefix
     return true;
 }
 
+// While it stands, SQLite refuses a record of more bytes, before it loads anything of it.
+class record_limit {
+  public:
+    record_limit(const connection& db, int bytes)
+        : db_(db), before_(sqlite3_limit(db.get(), SQLITE_LIMIT_LENGTH, bytes)) {}
+    ~record_limit() { sqlite3_limit(db_.get(), SQLITE_LIMIT_LENGTH, before_); }
+    record_limit(const record_limit&) = delete;
+    record_limit& operator=(const record_limit&) = delete;
+
+  private:
+    const connection& db_;
+    int before_;
+};
+
+// What a record may hold without being looked at more closely. It bounds memory, so it may be generous: an answer's bound
+// is `row_bytes_max`. Never so low that SQLite could not read its own schema.
+int record_limit_for(const connection& db, std::size_t row_bytes_max, bool utf16) {
+    constexpr std::size_t least = 1024 * 1024, numbers_and_header = 64 * 1024;
+    const auto most = static_cast<std::size_t>(sqlite3_limit(db.get(), SQLITE_LIMIT_LENGTH, -1));
+    const std::size_t bytes =
+        std::min(std::max(row_bytes_max, least), most) * (utf16 ? 2 : 1) + numbers_and_header;
+    return static_cast<int>(std::min(bytes, most));
+}
+
+bool is_too_big(const sqlite_error& e) { return e.code().value() == SQLITE_TOOBIG; }
+
+// The bytes of a text in a table with a rowid, without reading it; none where SQLite cannot tell.
+std::optional<std::size_t> text_bytes(const connection& db, const std::string& table,
+                                      const std::string& column, std::int64_t rowid) {
+    sqlite3_blob* text = nullptr;
+    std::optional<std::size_t> out;
+    if (sqlite3_blob_open(db.get(), "main", table.c_str(), column.c_str(), rowid, 0, &text) ==
+        SQLITE_OK)
+        out = static_cast<std::size_t>(sqlite3_blob_bytes(text));
+    sqlite3_blob_close(text);
+    return out;
+}
+
 [[noreturn]] void malformed() {
     throw boost::system::system_error(make_error_code(errc::malformed_cursor));
 }
@@ -75,22 +113,28 @@ row_reader::row_reader(const connection& db, const table_definition& table,
                        const std::vector<const column_definition*>& visible,
                        std::size_t row_bytes_max)
     : db_(db),
+      name_(table.name),
       table_("main." + quote_identifier(table.name)),
       key_(table.key),
-      row_bytes_max_(row_bytes_max) {
-    std::vector<std::string> names, key_names;
+      row_bytes_max_(row_bytes_max),
+      rowid_alias_(table.rowid_alias),
+      utf16_(db.text("PRAGMA main.encoding") != "UTF-8"),
+      record_bytes_max_(record_limit_for(db, row_bytes_max, utf16_)) {
+    std::vector<std::string> key_names;
     for (const column_definition* c : visible) {
-        names.push_back(c->name);
+        names_.push_back(c->name);
         affinity_.push_back(c->kind);
         columns_ += (columns_.empty() ? "" : ", ") + quote_identifier(c->name);
     }
     if (columns_.empty()) columns_ = "1";
     for (const key_column& k : key_) key_names.push_back(k.name);
-    member_ = object_members(names);
+    member_ = object_members(names_);
     key_member_ = object_members(key_names);
-    const bool is_rowid = table.integer_key || table.keyed_by_rowid;
-    find_ =
-        db.prepare("SELECT " + columns_ + " FROM " + table_ + " WHERE " + exactly(key_, is_rowid));
+    where_key_ =
+        " FROM " + table_ + " WHERE " + exactly(key_, table.integer_key || table.keyed_by_rowid);
+    find_ = db.prepare("SELECT " + columns_ + where_key_);
+    too_wide_ = member_.size() + key_.size() >
+                static_cast<std::size_t>(sqlite3_limit(db.get(), SQLITE_LIMIT_COLUMN, -1));
 }
 
 change::span row_reader::append_key(const statement& from, int first_column,
@@ -109,18 +153,83 @@ change::span row_reader::append_key(const statement& from, int first_column,
     return {begin, bytes.size() - begin};
 }
 
-bool row_reader::find(const statement& from, int first_column, change& to, std::string& bytes) {
-    use row(find_);
+void row_reader::bind_key(statement& to, const statement& from, int first_column) const {
     for (std::size_t i = 0; i < key_.size(); ++i) {
-        sqlite3_bind_value(find_.get(), static_cast<int>(i) + 1,
+        sqlite3_bind_value(to.get(), static_cast<int>(i) + 1,
                            sqlite3_column_value(from.get(), first_column + static_cast<int>(i)));
     }
+}
+
+bool row_reader::find(const statement& from, int first_column, change& to, std::string& bytes) {
+    const std::size_t before = bytes.size();
+    try {
+        use row(find_);
+        bind_key(find_, from, first_column);
+        const record_limit bound(db_, record_bytes_max_);
+        if (!row->step()) return false;
+        append_values(find_, to, bytes);
+        return true;
+    } catch (const sqlite_error& e) {
+        if (!is_too_big(e)) throw;
+    }
+    bytes.resize(before);
+    return find_large(from, first_column, to, bytes);
+}
+
+// A record beyond the limit: what may leave the house of it can still be little.
+bool row_reader::find_large(const statement& from, int first_column, change& to,
+                            std::string& bytes) {
+    const auto stored = stored_bytes(from, first_column);
+    if (!stored) return false;
+    // UTF-16 can be shorter in UTF-8, by half at the most.
+    if (*stored / (utf16_ ? 2 : 1) > row_bytes_max_) {
+        to.too_large = *stored;
+        return true;
+    }
+    use row(find_);
+    bind_key(find_, from, first_column);
     if (!row->step()) return false;
-    append_row(find_, to, bytes);
+    append_values(find_, to, bytes);
     return true;
 }
 
-void row_reader::append_row(const statement& row, change& to, std::string& bytes) const {
+// The bytes of the visible texts and blobs as they are stored; none when the row is gone. One value at a time is read,
+// and only where SQLite cannot tell its size otherwise.
+std::optional<std::size_t> row_reader::stored_bytes(const statement& from, int first_column) const {
+    const std::string rowid =
+        rowid_alias_.empty() ? std::string("NULL") : quote_identifier(rowid_alias_);
+    std::size_t out = 0;
+    for (const std::string& name : names_) {
+        const std::string column = quote_identifier(name);
+        statement size =
+            db_.prepare("SELECT typeof(" + column + "), CASE typeof(" + column +
+                        ") WHEN 'blob' THEN length(" + column + ") END, " + rowid + where_key_);
+        bind_key(size, from, first_column);
+        if (!size.step()) return std::nullopt;
+        out += static_cast<std::size_t>(size.integer(1));
+        if (size.text(0) != "text") continue;
+        std::optional<std::size_t> text;
+        if (!size.is_null(2)) text = text_bytes(db_, name_, name, size.integer(2));
+        if (!text) {
+            statement read =
+                db_.prepare("SELECT length(CAST(" + column + " AS BLOB))" + where_key_);
+            bind_key(read, from, first_column);
+            text = read.step() ? static_cast<std::size_t>(read.integer(0)) : 0;
+        }
+        out += *text;
+    }
+    return out;
+}
+
+void row_reader::append_row(const statement& row, int key_column, change& to, std::string& bytes) {
+    // A statement that begins with the key has nothing else: the row was too large, or has too many columns.
+    if (key_column == 0)
+        (void)find(row, 0, to, bytes);
+    else
+        append_values(row, to, bytes);
+}
+
+void row_reader::append_values(const statement& row, change& to, std::string& bytes) const {
     const int count = static_cast<int>(member_.size());
     const std::size_t begin = bytes.size();
     std::size_t size = 0;  // of texts and blobs
@@ -161,15 +270,43 @@ std::string row_reader::behind(std::size_t parts, const char* comparison) const 
                       : "(" + left + ")" + comparison + "(" + right + ")";
 }
 
-statement row_reader::scan_statement(const std::string& where) const {
-    std::string key;
-    for (const key_column& k : key_) key += ", " + quote_identifier(k.name);
-    return db_.prepare("SELECT " + columns_ + key + " FROM " + table_ +
-                       (where.empty() ? "" : " WHERE " + where) + " ORDER BY " + order());
+void row_reader::read_key(const statement& row, int key_column, row_key& key) const {
+    key.clear();
+    for (std::size_t i = 0; i < key_.size(); ++i)
+        key.push_back(column_value(row, key_column + static_cast<int>(i)));
+}
+
+// The rows in key order behind `key`, or all of them: their visible columns and then their key, or the key alone.
+statement row_reader::scan_behind(const row_key& key, const char* comparison,
+                                  bool keys_only) const {
+    std::string columns = keys_only ? "" : columns_;
+    for (const key_column& k : key_) {
+        if (!columns.empty()) columns += ", ";
+        columns += quote_identifier(k.name);
+    }
+    statement out = db_.prepare("SELECT " + columns + " FROM " + table_ +
+                                (key.empty() ? "" : " WHERE " + behind(key.size(), comparison)) +
+                                " ORDER BY " + order());
+    for (std::size_t i = 0; i < key.size(); ++i) bind_value(out, static_cast<int>(i) + 1, key[i]);
+    return out;
+}
+
+// The whole key of the row whose key was cut to `prefix`; none when it is gone.
+std::optional<row_key> row_reader::find_cut(const row_key& prefix, std::uint64_t hash) const {
+    statement keys = scan_behind(prefix, " >= ", true);
+    while (keys.step() && shares_prefix(keys, 0, prefix)) {
+        std::string encoded;
+        encode_columns(keys, 0, static_cast<int>(key_.size()), encoded);
+        if (XXH64(encoded.data(), encoded.size(), 0) != hash) continue;
+        row_key out;
+        read_key(keys, 0, out);
+        return out;
+    }
+    return std::nullopt;
 }
 
 void row_reader::scan(const place& from, const std::function<bool(const statement&, int)>& each) {
-    const int key_column_index = std::max(1, static_cast<int>(member_.size()));
+    const int behind_columns = std::max(1, static_cast<int>(member_.size()));
     row_key key;
     bool cut = false;
     if (!decode(from.last_key, key, cut) || key.size() > key_.size() || cut != (from.cut && cut))
@@ -177,31 +314,36 @@ void row_reader::scan(const place& from, const std::function<bool(const statemen
     if (!from.cut && !from.last_key.empty() && key.size() != key_.size()) malformed();
     if (cut && !key.empty() && std::holds_alternative<std::string>(key.back()))
         trim_partial_character(std::get<std::string>(key.back()));
-    statement rows =
-        scan_statement(key.empty() ? "" : behind(key.size(), from.cut ? " >= " : " > "));
-    const auto start = [&] {
-        rows.reset();
-        for (std::size_t i = 0; i < key.size(); ++i)
-            bind_value(rows, static_cast<int>(i) + 1, key[i]);
-    };
-    start();
-    bool standing = rows.step();
+    const char* comparison = " > ";
     if (from.cut) {
-        // Look for the very row behind which to go on; without it, begin again at the prefix.
-        bool found = false;
-        while (standing && !found) {
-            if (!shares_prefix(rows, key_column_index, key)) break;
-            std::string encoded;
-            encode_columns(rows, key_column_index, static_cast<int>(key_.size()), encoded);
-            found = XXH64(encoded.data(), encoded.size(), 0) == from.hash;
-            standing = rows.step();
-        }
-        if (!found) {
-            start();
-            standing = rows.step();
-        }
+        // Behind the very row; without it, again from the prefix.
+        if (auto whole = find_cut(key, from.hash))
+            key = std::move(*whole);
+        else
+            comparison = " >= ";
     }
-    while (standing && each(rows, key_column_index)) standing = rows.step();
+    for (bool keys_only = too_wide_;;) {
+        const int key_column = keys_only ? 0 : behind_columns;
+        statement rows = scan_behind(key, comparison, keys_only);
+        try {
+            std::optional<record_limit> bound;
+            if (!keys_only) bound.emplace(db_, record_bytes_max_);
+            bool standing = rows.step();
+            for (; standing; standing = rows.step()) {
+                read_key(rows, key_column, key);
+                comparison = " > ";
+                if (!each(rows, key_column)) return;
+                if (keys_only && !too_wide_) break;
+            }
+            if (!standing) return;
+        } catch (const sqlite_error& e) {
+            // A large row ended the scan before it was read: it is told by its key, and the scan goes on behind it.
+            if (keys_only || !is_too_big(e)) throw;
+            keys_only = true;
+            continue;
+        }
+        keys_only = false;
+    }
 }
 
 row_reader::place row_reader::place_of(const statement& row, int key_column) const {

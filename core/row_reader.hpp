@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,28 +35,41 @@ class row_reader {
         bool cut{};
         std::uint64_t hash{};
     };
-    /// Calls `each(statement, key_column)` for the rows in key order behind `from` until it answers false. The row's
-    /// values can then be appended by `append_row`. Throws `errc::malformed_cursor` as boost::system::system_error when
+    /// Calls `each(statement, key_column)` for the rows in key order behind `from` until it answers false. The row can
+    /// then be appended by `append_row`. Throws `errc::malformed_cursor` as boost::system::system_error when
     /// the place does not fit the table's key.
     void scan(const place& from, const std::function<bool(const statement&, int)>& each);
-    /// Appends the visible columns of a row that `find` or `scan` stands on.
-    void append_row(const statement& row, change& to, std::string& bytes) const;
+    /// Appends the visible columns of the row that `scan` stands on; fills `row` and `too_large`.
+    void append_row(const statement& row, int key_column, change& to, std::string& bytes);
     /// The place behind the row that `scan` stands on.
     [[nodiscard]] place place_of(const statement& row, int key_column) const;
 
   private:
     [[nodiscard]] std::string order() const;
     [[nodiscard]] std::string behind(std::size_t parts, const char* comparison) const;
-    statement scan_statement(const std::string& where) const;
+    statement scan_behind(const row_key& key, const char* comparison, bool keys_only) const;
+    [[nodiscard]] std::optional<row_key> find_cut(const row_key& prefix, std::uint64_t hash) const;
+    void read_key(const statement& row, int key_column, row_key& key) const;
+    void bind_key(statement& to, const statement& from, int first_column) const;
+    bool find_large(const statement& from, int first_column, change& to, std::string& bytes);
+    [[nodiscard]] std::optional<std::size_t> stored_bytes(const statement& from,
+                                                          int first_column) const;
+    void append_values(const statement& row, change& to, std::string& bytes) const;
 
     const connection& db_;
-    std::string table_;
+    std::string name_, table_;
     std::vector<key_column> key_;
     std::string columns_;
     std::vector<std::string> member_;  // `{"id":`, `,"title":` … of each visible column
     std::vector<affinity> affinity_;   // of each visible column
     std::vector<std::string> key_member_;
     std::size_t row_bytes_max_;
+    std::vector<std::string> names_;  // of each visible column
+    std::string where_key_;
+    std::string rowid_alias_;  // empty: no rowid, or none that can be named
+    bool utf16_ = false;
+    int record_bytes_max_ = 0;
+    bool too_wide_ = false;  // the visible columns and the key are more than a statement returns
     statement find_;
 };
 

@@ -194,7 +194,7 @@ class run {
                              spend();
                              change c{name, change_op::read, {}, {}, {}, 0};
                              c.key = t.rows->append_key(row, key_column, out_.changes.bytes);
-                             t.rows->append_row(row, c, out_.changes.bytes);
+                             t.rows->append_row(row, key_column, c, out_.changes.bytes);
                              out_.changes.changes.push_back(c);
                              last = t.rows->place_of(row, key_column);
                              moved = true;
@@ -367,7 +367,7 @@ rows_page answer_rows(const feed_view::snapshot& now, const rows_question& q) {
         if (q.effort_max > 0 && ++effort > q.effort_max) fail(errc::too_long);
         change c{0, change_op::read, {}, {}, {}, 0};
         c.key = t->rows->append_key(row, key_column, out.rows.bytes);
-        t->rows->append_row(row, c, out.rows.bytes);
+        t->rows->append_row(row, key_column, c, out.rows.bytes);
         out.rows.changes.push_back(c);
         last = t->rows->place_of(row, key_column);
         return true;
