@@ -118,6 +118,7 @@ catalog catalog::load(const connection& db, const feed_options& options, const s
     for (watched_table& row : read_tables(db)) {
         auto t = std::make_unique<catalog_table>();
         t->row = std::move(row);
+        if (!is_sound(t->row)) throw boost::system::system_error(make_error_code(errc::damaged));
         follow_rename(rules, t->row);
         if (t->row.watched) {
             capture_state state = judge_capture(db, at, t->row, unexplained);

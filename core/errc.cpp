@@ -29,6 +29,12 @@ class core_category final : public boost::system::error_category {
                 return "nothing is watched in this file";
             case errc::newer_format:
                 return "the feed in this file was made by a later litefeed";
+            case errc::damaged:
+                return "litefeed's own tables in it are damaged; litefeed unwatch DB --all, then "
+                       "watch again";
+            case errc::unfit_rules:
+                return "--hide or --only names a column that its table has no more; start with "
+                       "rules that fit";
         }
         return "unknown";
     }
@@ -37,7 +43,41 @@ class core_category final : public boost::system::error_category {
 class sqlite_error_category final : public boost::system::error_category {
   public:
     const char* name() const noexcept override { return "sqlite"; }
-    std::string message(int value) const override { return sqlite3_errstr(value); }
+    std::string message(int value) const override {
+        switch (value) {
+            case SQLITE_READONLY_DBMOVED:
+                return "it was replaced or removed";
+            case SQLITE_READONLY_ROLLBACK:
+                return "a program died while it wrote it, and the journal beside it must be rolled "
+                       "back first; its program does that when it opens it, or litefeed, run as a "
+                       "user who may write it";
+            case SQLITE_IOERR_WRITE:
+            case SQLITE_IOERR_SHMSIZE:
+                return "it, or a file beside it, could not be written; the disk or a quota may be "
+                       "full";
+            default:
+                break;
+        }
+        switch (value & 0xff) {
+            case SQLITE_NOTADB:
+                return "it is no SQLite database, or an encrypted one";
+            case SQLITE_CANTOPEN:
+            case SQLITE_PERM:
+                return "it, or the directory that must hold its -wal and -shm, may not be opened "
+                       "by this user";
+            case SQLITE_READONLY:
+                return "this user may not write it or the directory that must hold its -wal and "
+                       "-shm; a file in WAL mode cannot even be read without them, so run as its "
+                       "owner, or while its program runs";
+            case SQLITE_CORRUPT:
+                return "it is damaged (" + std::string(sqlite3_errstr(value)) +
+                       "); restore a copy of it, or try .recover in the sqlite3 shell";
+            case SQLITE_FULL:
+                return "the disk is full";
+            default:
+                return sqlite3_errstr(value);
+        }
+    }
 };
 
 }  // namespace

@@ -16,10 +16,12 @@ enum class errc {
     drifted,       ///< the schema moved under the capture; `keeper::repair` first, then ask again
     not_watched,   ///< the file carries no litefeed tables
     newer_format,  ///< the file was written by a later litefeed
+    damaged,       ///< litefeed's own tables in the file hold what litefeed never writes
+    unfit_rules,   ///< `--hide` or `--only` names a column that a table has no more
 };
 
 const boost::system::error_category& litefeed_category() noexcept;
-/// Values are SQLite's (extended) result codes, messages its own.
+/// Values are SQLite's (extended) result codes; messages go on after "cannot read FILE: ", its own where they say enough.
 const boost::system::error_category& sqlite_category() noexcept;
 
 inline boost::system::error_code make_error_code(errc e) noexcept {
@@ -35,6 +37,12 @@ using result = boost::system::result<T>;
 class cannot : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;
+};
+
+/// The same, for what passes by itself: another program's lock, a full disk. A server goes on and tries again.
+class not_now : public cannot {
+  public:
+    using cannot::cannot;
 };
 
 }  // namespace litefeed

@@ -23,24 +23,17 @@ auto guarded(Work&& work) -> result<decltype(work())> {
         return outcome(boost::system::in_place_error, e.code());
     } catch (const boost::system::system_error& e) {
         return outcome(boost::system::in_place_error, e.code());
+    } catch (const cannot&) {
+        // Only the column rules are refused inside, once the file is open: then nothing is told at all.
+        return outcome(boost::system::in_place_error, make_error_code(errc::unfit_rules));
     }
 }
 
 connection open_reader(const std::string& path, const feed_options& options) {
     const int timeout = static_cast<int>(options.busy_timeout.count());
-    if (options.serving) {
-        connection db = open_database(path, connection::access::read_only, timeout);
-        never_checkpoint(db);
-        return db;
-    }
-    // A command that may write closes as any program does, so that no -wal is left beside the owner's file.
-    try {
-        connection db = open_database(path, connection::access::read_write, timeout);
-        db.execute("PRAGMA query_only = 1");
-        return db;
-    } catch (const cannot&) {
-        return open_database(path, connection::access::read_only, timeout);
-    }
+    if (options.serving || options.hands_off)
+        return open_for_serving(path, timeout, options.hands_off);
+    return open_for_command(path, timeout);
 }
 
 void check_rules(const connection& db, const column_rules& rules) {
@@ -227,13 +220,13 @@ feed feed::open(const std::string& path, feed_options options) {
     try {
         return feed(std::make_unique<impl>(path, std::move(options)));
     } catch (const sqlite_error& e) {
-        throw cannot("cannot read " + path + ": " + e.what());
+        throw_cannot("cannot read " + path, e);
     }
 }
 
 result<bool> feed::moved() {
     return guarded([&] {
-        refuse_moved(impl_->view.db());
+        impl_->view.refuse_unreadable();
         use row(impl_->data_version);
         row->step();
         const std::int64_t now = row->integer(0);

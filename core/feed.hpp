@@ -164,6 +164,9 @@ struct feed_options {
     bool read_only = false;
     /// For the server's lifetime: opened read-only, never checkpoints. Else a command, which closes as any program does.
     bool serving = false;
+    /// Never writes, not even what any reader may: no rollback of a dead program's journal, no checkpoint.
+    bool hands_off = false;
+    /// A larger row comes as its key; what it holds is not read into memory.
     std::size_t row_bytes_max = 64 * 1024 * 1024;
     std::chrono::milliseconds busy_timeout{0};
 };
@@ -171,7 +174,7 @@ struct feed_options {
 /// The log read by one thread: a read-only connection, its prepared statements, and the schema it has verified.
 /// No transaction, statement or lock outlives a call. Movable; not to be shared between threads at the same time.
 /// Errors of every call: errc::busy (ask again), errc::drifted (repair, ask again; never with `read_only`),
-/// errc::not_watched, sqlite category (the file is unusable until it is opened anew).
+/// errc::not_watched, errc::damaged, errc::unfit_rules, sqlite category (the file is unusable until it is opened anew).
 class feed {
   public:
     /// Throws `cannot` with a sentence for the user when the file cannot be opened or is no database.

@@ -35,10 +35,12 @@ CREATE TABLE litefeed_shapes(
 constexpr std::int64_t week_s = 7 * 24 * 3600;
 constexpr std::int64_t entries_max_default = 10'000'000;
 
-std::vector<std::string> names_of(const connection& db, const std::string& type) {
+std::vector<std::string> names_of(const connection& db, const std::string& type,
+                                  const std::string& which = {}) {
     statement rows = db.prepare(
         "SELECT name FROM main.sqlite_schema WHERE type = ?1 AND name LIKE 'litefeed!_%' ESCAPE "
-        "'!'");
+        "'!'" +
+        which);
     rows.bind_text(1, type);
     std::vector<std::string> out;
     while (rows.step()) out.emplace_back(rows.text(0));
@@ -69,7 +71,7 @@ bool is_installed(const connection& db) {
     return db.integer(
                "SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name IN "
                "('litefeed_log', "
-               "'litefeed_meta', 'litefeed_tables')") == 3;
+               "'litefeed_meta', 'litefeed_tables') AND rootpage > 0") == 3;
 }
 
 void install_format(const connection& db) {
@@ -89,14 +91,45 @@ void install_format(const connection& db) {
         .run();
 }
 
+bool is_lineage(std::string_view text) {
+    return text.size() == 32 &&
+           text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+bool is_sound(const watched_table& t) {
+    return t.table_id > 0 && !t.key_columns.empty() && t.generation >= 0 &&
+           t.generation_at.n >= 0 && t.generation_at <= stamp_max && t.generation <= stamp_max.n;
+}
+
+statement prepare_own(const connection& db, const std::string& sql) {
+    try {
+        return db.prepare(sql);
+    } catch (const sqlite_error& e) {
+        if (e.code().value() != SQLITE_ERROR) throw;
+        throw boost::system::system_error(make_error_code(errc::damaged));
+    }
+}
+
 bool remove_format(const connection& db) {
     // Triggers first: one that is left without its log would fail the owner's writes.
     const auto triggers = names_of(db, "trigger");
-    const auto tables = names_of(db, "table");
+    const auto views = names_of(db, "view");
+    const auto forged = names_of(db, "table", " AND rootpage = 0");
+    const auto tables = names_of(db, "table", " AND rootpage > 0");
     for (const std::string& name : triggers)
         db.execute("DROP TRIGGER main." + quote_identifier(name));
-    for (const std::string& name : tables) db.execute("DROP TABLE main." + quote_identifier(name));
-    return !triggers.empty() || !tables.empty();
+    for (const std::string& name : views) db.execute("DROP VIEW main." + quote_identifier(name));
+    for (const std::string& name : forged) {
+        try {
+            db.execute("DROP TABLE main." + quote_identifier(name));
+        } catch (const sqlite_error& e) {
+            // A virtual table of a module that is not here. Litefeed makes none, so it is the owner's affair.
+            if (e.code().value() != SQLITE_ERROR) throw;
+        }
+    }
+    for (const std::string& name : tables)
+        db.execute("DROP TABLE IF EXISTS main." + quote_identifier(name));
+    return !triggers.empty() || !views.empty() || !tables.empty();
 }
 
 void widen_log(const connection& db, std::size_t parts) {
@@ -108,10 +141,11 @@ void widen_log(const connection& db, std::size_t parts) {
 }
 
 meta read_meta(const connection& db) {
-    statement row = db.prepare(
-        "SELECT format, lineage, floor, floor_digest, seen_through, schema_version, "
-        "catalog_version, "
-        "installed_at_ms FROM main.litefeed_meta WHERE id = 0");
+    statement row =
+        prepare_own(db,
+                    "SELECT format, lineage, floor, floor_digest, seen_through, schema_version, "
+                    "catalog_version, "
+                    "installed_at_ms FROM main.litefeed_meta WHERE id = 0");
     meta out;
     if (!row.step()) return out;
     out.format = row.integer(0);
@@ -126,7 +160,8 @@ meta read_meta(const connection& db) {
 }
 
 std::vector<watched_table> read_tables(const connection& db) {
-    statement row = db.prepare(
+    statement row = prepare_own(
+        db,
         "SELECT table_id, name, watched, key_columns, keep, contract, generation, generation_id, "
         "generation_seq, reason, "
         "shape, replace_guards, skip_unchanged, problem, updated_at_ms FROM main.litefeed_tables "

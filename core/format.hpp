@@ -46,8 +46,13 @@ struct watched_table {
     std::int64_t updated_ms{};
 };
 
-/// False: the file has no litefeed tables. Throws sqlite_error, or `errc::newer_format` as system_error.
+/// False: the file has no litefeed tables, or what bears their names is no table of ours. Throws sqlite_error, or `errc::newer_format` as system_error.
 [[nodiscard]] bool is_installed(const connection& db);
+/// Whether a lineage, or a row of litefeed_tables, is one that litefeed writes. Anybody may write into the file.
+[[nodiscard]] bool is_lineage(std::string_view text);
+[[nodiscard]] bool is_sound(const watched_table& t);
+/// Prepares a statement over our own tables. Throws errc::damaged, as system_error, when a column of ours is not there.
+[[nodiscard]] statement prepare_own(const connection& db, const std::string& sql);
 /// Creates the tables of format 1 with a new lineage.
 void install_format(const connection& db);
 /// Drops every trigger and table of litefeed's; false when there was none.

@@ -24,6 +24,9 @@ constexpr int serving_ms = 20;    // a server backs off instead, and tries again
 int unknown_collation(void*, int, const void*, int, const void*) { return 0; }
 // Guards may name a collation that only the owner's program has. It is never computed with here, only explained.
 void accept_collation(void*, sqlite3* db, int encoding, const char* name) {
+    // Of its own ones SQLite asks too, in a file in UTF-16, before it takes what it has.
+    for (const char* own : {"BINARY", "NOCASE", "RTRIM"})
+        if (same_name(name, own)) return;
     sqlite3_create_collation(db, name, encoding, nullptr, unknown_collation);
 }
 
@@ -140,7 +143,7 @@ struct keeper::impl {
         }
         const inspected_table now = watchable(db, read_schema(db), t.name, t.options);
         if (!now.definition) {
-            report.problems.push_back(t.name + ": " + now.refused);
+            if (t.problem != now.refused) report.problems.push_back(t.name + ": " + now.refused);
             tell_gone(t, now.refused);
             return;
         }
@@ -160,16 +163,23 @@ struct keeper::impl {
         seen = std::max(seen, read_meta(db).seen_through);
         const schema verified = read_verified_schema(db);
         const schema at = read_schema(db);
-        if (at.version == verified.version) return report;
-        wrote = true;  // the sight itself is worth keeping: what comes later is judged against it
+        // The sight itself is worth keeping: what comes later is judged against it.
+        if (at.version != verified.version) wrote = true;
         const bool unexplained = moved_unexplained(verified, at);
-        for (watched_table& t : read_tables(db)) {
+        for (watched_table& t : sound_tables()) {
             if (!t.watched) continue;
             const capture_state state = judge_capture(db, read_schema(db), t, unexplained);
             if (state.what == verdict::whole && t.problem.empty()) continue;
             mend(t, state, seen, report);
         }
         return report;
+    }
+
+    [[nodiscard]] std::vector<watched_table> sound_tables() const {
+        std::vector<watched_table> out = read_tables(db);
+        if (!std::all_of(out.begin(), out.end(), is_sound))
+            throw boost::system::system_error(make_error_code(errc::damaged));
+        return out;
     }
 
     // Keeps what drift will be judged against.
@@ -203,16 +213,25 @@ struct keeper::impl {
 
     template <class Work>
     void write_or_explain(const std::string& what, Work&& work) {
+        explain(what, [&] { write(work); });
+    }
+
+    template <class Work>
+    void explain(const std::string& what, Work&& work) {
         try {
-            write(work);
+            work();
         } catch (const sqlite_error& e) {
-            if (e.code() == make_error_code(errc::busy)) {
-                throw cannot(
-                    "cannot " + what +
-                    ": another program holds the database locked; nothing was changed, try again");
-            }
-            throw cannot("cannot " + what + ": " + e.what() + "; nothing was changed");
+            throw_cannot("cannot " + what, e, "; nothing was changed");
+        } catch (const boost::system::system_error& e) {
+            throw cannot("cannot " + what + ": " + e.code().message() + "; nothing was changed");
         }
+    }
+
+    [[nodiscard]] table_definition must_be_watchable(const std::string& name,
+                                                     const watch_options& options) const {
+        inspected_table now = watchable(db, read_schema(db), name, options);
+        if (!now.definition) throw cannot("cannot watch " + name + ": " + now.refused);
+        return std::move(*now.definition);
     }
 
     void watch_one(const std::string& wanted, const table_definition& now,
@@ -290,13 +309,17 @@ keeper keeper::open(const std::string& path, bool serving) {
 
 watch_report keeper::watch(const std::vector<std::string>& tables, const watch_options& options) {
     watch_report report;
-    impl_->write_or_explain("watch " + list(tables), [&] {
+    const std::string what = "watch " + list(tables);
+    // Refused without the write lock, so that trying again costs the owner nothing.
+    impl_->explain(what, [&] {
+        const transaction read(impl_->db, transaction::kind::deferred);
+        for (const std::string& name : tables) (void)impl_->must_be_watchable(name, options);
+    });
+    impl_->write_or_explain(what, [&] {
         impl_->install();
         const repair_report repairs = impl_->repair_all({});
         for (const std::string& name : tables) {
-            const inspected_table now = watchable(impl_->db, read_schema(impl_->db), name, options);
-            if (!now.definition) throw cannot("cannot watch " + name + ": " + now.refused);
-            impl_->watch_one(name, *now.definition, options, report);
+            impl_->watch_one(name, impl_->must_be_watchable(name, options), options, report);
         }
         impl_->note_repairs(repairs, report);
     });
@@ -343,10 +366,14 @@ void keeper::unwatch(const std::vector<std::string>& tables) {
 std::vector<std::string> keeper::unwatch_all() {
     std::vector<std::string> names;
     impl_->write_or_explain("unwatch all tables", [&] {
-        if (is_installed(impl_->db)) {
-            for (const watched_table& t : read_tables(impl_->db)) {
-                if (t.watched) names.push_back(t.name);
+        try {
+            if (is_installed(impl_->db)) {
+                for (const watched_table& t : read_tables(impl_->db)) {
+                    if (t.watched) names.push_back(t.name);
+                }
             }
+        } catch (const boost::system::system_error&) {
+            // Damaged tables name nothing, and go like others.
         }
         impl_->wrote = remove_format(impl_->db);
     });
@@ -361,6 +388,8 @@ result<repair_report> keeper::repair(stamp seen) {
         });
         return report;
     } catch (const sqlite_error& e) {
+        return e.code();
+    } catch (const boost::system::system_error& e) {
         return e.code();
     }
 }

@@ -39,8 +39,8 @@ class keeper {
     keeper& operator=(keeper&&) noexcept;
     ~keeper();
 
-    /// Watches `tables` by name. Throws `cannot` that names table and reason when one of them cannot be watched; then
-    /// nothing is changed.
+    /// Watches `tables` by name. Throws `cannot` that names table and reason when one of them cannot be watched, and
+    /// `not_now` when the file is locked or the disk full; then nothing is changed.
     watch_report watch(const std::vector<std::string>& tables, const watch_options& options);
     /// Watches every ordinary table that can be; lists the others in `refused`.
     watch_report watch_all(const watch_options& options);
@@ -54,7 +54,7 @@ class keeper {
 
     /// Verifies every watched table against its definition and repairs what differs. `seen` is the head at which some
     /// reader last found everything in order (feed::verified_through): without an entry of the table since, a guard that
-    /// is missing hid nothing. Errors: errc::busy, errc::not_watched, sqlite.
+    /// is missing hid nothing. Errors: errc::busy, errc::damaged, sqlite.
     [[nodiscard]] result<repair_report> repair(stamp seen = {});
 
   private:

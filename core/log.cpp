@@ -29,10 +29,11 @@ log_reader::log_reader(const connection& db)
           static_cast<int>(db.integer("SELECT count(*) FROM pragma_table_info('litefeed_log', "
                                       "'main') WHERE name GLOB 'key*'"))) {
     const std::string key = log_key_columns(static_cast<std::size_t>(key_width_));
-    entry_ =
-        db.prepare("SELECT table_id, op, at_ms, " + key + " FROM main.litefeed_log WHERE seq = ?1");
-    range_ = db.prepare("SELECT seq, table_id, op, " + key +
-                        " FROM main.litefeed_log WHERE seq > ?1 AND seq <= ?2 ORDER BY seq");
+    entry_ = prepare_own(
+        db, "SELECT table_id, op, at_ms, " + key + " FROM main.litefeed_log WHERE seq = ?1");
+    range_ =
+        prepare_own(db, "SELECT seq, table_id, op, " + key +
+                            " FROM main.litefeed_log WHERE seq > ?1 AND seq <= ?2 ORDER BY seq");
 }
 
 bool log_reader::walk::to(stamp at) {

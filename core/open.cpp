@@ -1,5 +1,9 @@
 #include "core/open.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
 #include <filesystem>
 #include <system_error>
 
@@ -8,58 +12,148 @@
 namespace litefeed {
 namespace {
 
+// A quota that is used up is told as a failed write, not as a full disk.
+bool passes(const error_code& code) {
+    if (code == make_error_code(errc::busy)) return true;
+    if (code.category() != sqlite_category()) return false;
+    return (code.value() & 0xff) == SQLITE_FULL || code.value() == SQLITE_IOERR_WRITE ||
+           code.value() == SQLITE_IOERR_SHMSIZE;
+}
+
 std::string why_not(const sqlite_error& e) {
-    switch (e.code().value() & 0xff) {
-        case SQLITE_NOTADB:
-            return "it is no SQLite database, or an encrypted one";
-        case SQLITE_CANTOPEN:
-        case SQLITE_PERM:
-            return "it, or the directory that must hold its -wal and -shm, may not be opened by "
-                   "this user";
-        case SQLITE_READONLY:
-            return "this user may not write it or the directory that must hold its -wal and -shm; "
-                   "a file in WAL "
-                   "mode cannot even be read without them, so run as its owner, or while its "
-                   "program runs";
-        default:
-            break;
-    }
-    if (e.code() == make_error_code(errc::busy))
-        return "another program holds it locked; try again when it is done";
-    return e.what();
+    if (e.code() == make_error_code(errc::busy)) return "another program holds it locked";
+    const std::string words = e.code().message();
+    return words == sqlite3_errstr(e.code().value()) ? e.what() : words;
 }
 
 void refuse_missing(const std::string& path) {
     std::error_code error;
     const auto status = std::filesystem::status(path, error);
     if (status.type() == std::filesystem::file_type::not_found) {
+        const auto parent = std::filesystem::path(path).parent_path();
+        if (!parent.empty() && !std::filesystem::exists(parent, error) && !error)
+            throw cannot("there is no directory " + parent.string() + " for " + path +
+                         "; check the path");
         throw cannot("there is no file " + path +
                      "; litefeed makes no database, so check the path");
     }
     if (status.type() == std::filesystem::file_type::directory) {
         throw cannot(path + " is a directory; name the database file in it");
     }
+    // A pipe would be waited for.
+    if (std::filesystem::status_known(status) && !std::filesystem::is_regular_file(status))
+        throw cannot(path + " is not a file, so it is no database");
+}
+
+void run_nothing_of_the_owners(const connection& db) {
+    sqlite3_db_config(db.get(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+    sqlite3_db_config(db.get(), SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
+}
+
+std::string path_of(const connection& db) { return sqlite3_db_filename(db.get(), "main"); }
+
+bool is_there(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+// By the header, read through SQLite's own descriptor and without a lock: it must be known before anything is made.
+bool is_wal(const connection& db) {
+    constexpr int reads_wal_at = 19;
+    sqlite3_file* file = nullptr;
+    std::array<unsigned char, reads_wal_at + 1> head{};
+    return sqlite3_file_control(db.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK &&
+           file != nullptr && file->pMethods != nullptr &&
+           file->pMethods->xRead(file, head.data(), static_cast<int>(head.size()), 0) ==
+               SQLITE_OK &&
+           head[reads_wal_at] == 2;
+}
+
+bool would_make_side_files(const connection& db) {
+    const std::string path = path_of(db);
+    return is_wal(db) && !(is_there(path + "-wal") && is_there(path + "-shm"));
+}
+
+void refuse_foreign(const connection& db, connection::access how, const std::string& path) {
+    if (!is_foreign(db)) return;
+    if (how == connection::access::read_write && sqlite3_db_readonly(db.get(), "main") == 0)
+        throw cannot("cannot write " + path +
+                     ": the journal files that this user makes beside it could not be written by "
+                     "its owner; run as its owner, or serve with --read-only");
+    if (would_make_side_files(db))
+        throw cannot("cannot open " + path +
+                     ": it is in WAL mode and no program has it open, so this user would make a "
+                     "-wal and a -shm that its owner could not write; run as its owner, or while "
+                     "its program runs");
+}
+
+// Throws sqlite_error where SQLite refuses.
+connection open_proven(const std::string& path, connection::access how, int busy_timeout_ms) {
+    refuse_missing(path);
+    connection db(path, how, busy_timeout_ms);
+    run_nothing_of_the_owners(db);
+    refuse_foreign(db, how, path);
+    const std::int64_t tables = db.integer("SELECT count(*) FROM main.sqlite_schema");
+    if (tables > 0 && is_installed(db)) {
+        const std::int64_t format = db.integer("SELECT format FROM main.litefeed_meta");
+        if (format > format_number) {
+            throw cannot("the feed in " + path + " has format " + std::to_string(format) +
+                         ", this litefeed knows " + std::to_string(format_number) +
+                         "; use a newer litefeed");
+        }
+    }
+    return db;
+}
+
+// Reading rolls back: SQLite sees whether the journal's writer is alive, and locks everyone out meanwhile.
+void roll_back(const std::string& path, int busy_timeout_ms) {
+    const connection db(path, connection::access::read_write, busy_timeout_ms);
+    run_nothing_of_the_owners(db);
+    (void)db.integer("SELECT count(*) FROM main.sqlite_schema");
 }
 
 }  // namespace
 
 connection open_database(const std::string& path, connection::access how, int busy_timeout_ms) {
-    refuse_missing(path);
     try {
-        connection db(path, how, busy_timeout_ms);
-        const std::int64_t tables = db.integer("SELECT count(*) FROM main.sqlite_schema");
-        if (tables > 0 && is_installed(db)) {
-            const std::int64_t format = db.integer("SELECT format FROM main.litefeed_meta");
-            if (format > format_number) {
-                throw cannot("the feed in " + path + " has format " + std::to_string(format) +
-                             ", this litefeed knows " + std::to_string(format_number) +
-                             "; use a newer litefeed");
-            }
-        }
-        return db;
+        return open_proven(path, how, busy_timeout_ms);
     } catch (const sqlite_error& e) {
-        throw cannot("cannot open " + path + ": " + why_not(e));
+        throw_cannot("cannot open " + path, e);
     }
+}
+
+connection open_for_command(const std::string& path, int busy_timeout_ms) {
+    try {
+        connection db = open_database(path, connection::access::read_write, busy_timeout_ms);
+        db.execute("PRAGMA query_only = 1");
+        return db;
+    } catch (const not_now&) {
+        throw;
+    } catch (const cannot&) {
+        return open_database(path, connection::access::read_only, busy_timeout_ms);
+    }
+}
+
+connection open_for_serving(const std::string& path, int busy_timeout_ms, bool hands_off) {
+    const auto open = [&] {
+        connection db = open_proven(path, connection::access::read_only, busy_timeout_ms);
+        never_checkpoint(db);
+        return db;
+    };
+    try {
+        try {
+            return open();
+        } catch (const sqlite_error& e) {
+            if (e.code().value() != SQLITE_READONLY_ROLLBACK || hands_off) throw;
+        }
+        roll_back(path, busy_timeout_ms);
+        return open();
+    } catch (const sqlite_error& e) {
+        throw_cannot("cannot open " + path, e);
+    }
+}
+
+void throw_cannot(const std::string& what, const sqlite_error& why, const std::string& left) {
+    const std::string words = what + ": " + why_not(why) + left;
+    if (passes(why.code())) throw not_now(left.empty() ? words : words + ", try again");
+    throw cannot(words);
 }
 
 void refuse_moved(const connection& db) {
@@ -68,6 +162,23 @@ void refuse_moved(const connection& db) {
         moved != 0) {
         throw sqlite_error(SQLITE_READONLY_DBMOVED, "the file was replaced or removed");
     }
+}
+
+bool is_foreign(const connection& db) {
+    struct stat file{}, directory{};
+    const std::string path = path_of(db);
+    const auto parent = std::filesystem::path(path).parent_path().string();
+    if (::geteuid() == 0 || ::stat(path.c_str(), &file) != 0 || file.st_uid == ::geteuid() ||
+        (file.st_mode & S_IWOTH) != 0)
+        return false;
+    if ((file.st_mode & S_IWGRP) == 0 || ::stat(parent.c_str(), &directory) != 0) return true;
+    const gid_t group = (directory.st_mode & S_ISGID) != 0 ? directory.st_gid : ::getegid();
+    return group != file.st_gid;
+}
+
+void refuse_side_files(const connection& db) {
+    if (would_make_side_files(db))
+        throw sqlite_error(SQLITE_READONLY_CANTINIT, "reading would make a -wal and a -shm");
 }
 
 void never_checkpoint(const connection& db) {

@@ -6,6 +6,8 @@
 
 #include "core/sql_text.hpp"
 
+#include "core/format.hpp"
+
 namespace litefeed {
 namespace {
 
@@ -35,8 +37,11 @@ std::int64_t members(const std::string& create_table) {
 
 schema read_verified_schema(const connection& db) {
     schema out;
-    out.version = db.integer("SELECT schema_version FROM main.litefeed_meta WHERE id = 0");
-    statement rows = db.prepare(
+    statement version =
+        prepare_own(db, "SELECT schema_version FROM main.litefeed_meta WHERE id = 0");
+    if (version.step()) out.version = version.integer(0);
+    statement rows = prepare_own(
+        db,
         "SELECT place, type, name, tbl_name, sql, rootpage FROM main.litefeed_schema ORDER BY "
         "place");
     while (rows.step()) {

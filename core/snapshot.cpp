@@ -3,10 +3,20 @@
 #include "core/open.hpp"
 
 namespace litefeed {
+namespace {
+
+[[noreturn]] void damaged() { throw boost::system::system_error(make_error_code(errc::damaged)); }
+
+}  // namespace
 
 feed_view::feed_view(connection db, feed_options options)
-    : db_(std::move(db)), options_(std::move(options)) {
+    : db_(std::move(db)), foreign_(is_foreign(db_)), options_(std::move(options)) {
     schema_version_row_ = db_.prepare("PRAGMA main.schema_version");
+}
+
+void feed_view::refuse_unreadable() const {
+    refuse_moved(db_);
+    if (foreign_) refuse_side_files(db_);
 }
 
 // Everything that hangs on the schema: statements, definitions, whether there are tables of ours at all.
@@ -18,7 +28,8 @@ void feed_view::load() {
     head_ = {};
     if (!is_installed(db_)) return;
     log_ = std::make_unique<log_reader>(db_);
-    state_row_ = db_.prepare(
+    state_row_ = prepare_own(
+        db_,
         "SELECT floor, floor_digest, catalog_version, (SELECT max(seq) FROM main.litefeed_log), "
         "lineage, installed_at_ms, format, schema_version "
         "FROM main.litefeed_meta WHERE id = 0");
@@ -26,7 +37,7 @@ void feed_view::load() {
 
 void feed_view::read_state() {
     use row(state_row_);
-    if (!row->step()) throw sqlite_error(SQLITE_CORRUPT, "litefeed_meta is empty");
+    if (!row->step()) damaged();
     meta_.floor = {row->integer(0)};
     meta_.floor_digest = static_cast<std::uint32_t>(row->integer(1));
     meta_.catalog_version = row->integer(2);
@@ -35,13 +46,12 @@ void feed_view::read_state() {
     meta_.installed_ms = row->integer(5);
     meta_.format = row->integer(6);
     recorded_version_ = row->integer(7);
-    if (head_ > stamp_max)
-        throw sqlite_error(SQLITE_CORRUPT, "the log's newest stamp is beyond 2^53");
+    if (head_ > stamp_max || meta_.floor.n < 0 || !is_lineage(meta_.lineage)) damaged();
 }
 
 feed_view::snapshot::snapshot(feed_view& of)
     : view_(of), transaction_(of.db_, transaction::kind::deferred) {
-    refuse_moved(view_.db_);
+    view_.refuse_unreadable();
     std::int64_t version = 0;
     {
         use row(view_.schema_version_row_);

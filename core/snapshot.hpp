@@ -46,12 +46,16 @@ class feed_view {
     [[nodiscard]] catalog& last_catalog() { return catalog_; }
     [[nodiscard]] const feed_options& options() const { return options_; }
     [[nodiscard]] stamp verified_through() const { return verified_through_; }
+    /// Before anything is read: throws sqlite_error when the file is another one by now, or reading it would leave
+    /// files that its owner cannot write.
+    void refuse_unreadable() const;
 
   private:
     void load();
     void read_state();
 
     connection db_;
+    bool foreign_;  // what this user makes beside the file would be beyond its owner
     feed_options options_;
     statement schema_version_row_, state_row_;
     std::unique_ptr<log_reader> log_;  // none: no litefeed tables in the file

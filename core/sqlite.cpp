@@ -5,7 +5,8 @@ namespace {
 
 error_code code_of(int extended_code) {
     const int primary = extended_code & 0xff;
-    if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED) return make_error_code(errc::busy);
+    if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED || primary == SQLITE_PROTOCOL)
+        return make_error_code(errc::busy);
     return {extended_code, sqlite_category()};
 }
 

@@ -397,6 +397,16 @@ TEST_CASE(
     CHECK(contains(cannot_of([&] { feed_of(f); }), "use a newer litefeed"));
 }
 
+TEST_CASE("a file in UTF-16 is watched like any other: SQLite's own collations stay SQLite's") {
+    owner_file f(
+        "PRAGMA encoding = 'UTF-16le'; CREATE TABLE a(x UNIQUE); CREATE TABLE b(id INTEGER PRIMARY "
+        "KEY, v TEXT COLLATE NOCASE UNIQUE) WITHOUT ROWID");
+    REQUIRE(f.rows("PRAGMA encoding") == "UTF-16le");
+    watch(f, {"b"});
+    CHECK(f.logged("INSERT INTO b VALUES(1, 'abc'); REPLACE INTO b VALUES(2, 'ABC')") ==
+          "i[1] t[1] i[2]");
+}
+
 TEST_CASE("what cannot be opened is named with what to do") {
     const owner_file f(notes);
     CHECK(contains(cannot_of([&] { keeper::open(f.path() + ".missing", false); }),
