@@ -32,9 +32,6 @@ class core_category final : public boost::system::error_category {
             case errc::damaged:
                 return "litefeed's own tables in it are damaged; litefeed unwatch DB --all, then "
                        "watch again";
-            case errc::unfit_rules:
-                return "--hide or --only names a column that its table has no more; start with "
-                       "rules that fit";
         }
         return "unknown";
     }

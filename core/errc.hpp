@@ -17,7 +17,6 @@ enum class errc {
     not_watched,   ///< the file carries no litefeed tables
     newer_format,  ///< the file was written by a later litefeed
     damaged,       ///< litefeed's own tables in the file hold what litefeed never writes
-    unfit_rules,   ///< `--hide` or `--only` names a column that a table has no more
 };
 
 const boost::system::error_category& litefeed_category() noexcept;

@@ -23,9 +23,6 @@ auto guarded(Work&& work) -> result<decltype(work())> {
         return outcome(boost::system::in_place_error, e.code());
     } catch (const boost::system::system_error& e) {
         return outcome(boost::system::in_place_error, e.code());
-    } catch (const cannot&) {
-        // Only the column rules are refused inside, once the file is open: then nothing is told at all.
-        return outcome(boost::system::in_place_error, make_error_code(errc::unfit_rules));
     }
 }
 

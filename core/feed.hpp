@@ -174,7 +174,7 @@ struct feed_options {
 /// The log read by one thread: a read-only connection, its prepared statements, and the schema it has verified.
 /// No transaction, statement or lock outlives a call. Movable; not to be shared between threads at the same time.
 /// Errors of every call: errc::busy (ask again), errc::drifted (repair, ask again; never with `read_only`),
-/// errc::not_watched, errc::damaged, errc::unfit_rules, sqlite category (the file is unusable until it is opened anew).
+/// errc::not_watched, errc::damaged, sqlite category (the file is unusable until it is opened anew).
 class feed {
   public:
     /// Throws `cannot` with a sentence for the user when the file cannot be opened or is no database.

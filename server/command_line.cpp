@@ -1,13 +1,16 @@
 #include "server/command_line.hpp"
 
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
 #include <iostream>
+#include <memory>
 
 #include "server/commands.hpp"
 #include "server/demo.hpp"
+#include "server/printable.hpp"
 #include "server/serve.hpp"
 #include "server/version.hpp"
 
@@ -88,11 +91,17 @@ CLI::App* add_serve(CLI::App& app, asked& a) {
     s->add_flag("--read-only", o.server.read_only,
                 "Never write to the file, not even to repair capture")
         ->envname("LITEFEED_READ_ONLY");
-    repeated(s, "--hide", o.hide, "TABLE.COLUMN that never leaves the house; may be repeated")
+    repeated(s, "--hide", o.server.columns.hide,
+             "TABLE.COLUMN that never leaves the house; may be repeated")
         ->envname("LITEFEED_HIDE");
-    repeated(s, "--only", o.only,
+    repeated(s, "--only", o.server.columns.only,
              "TABLE:COLUMN,COLUMN that alone leave it, beside the key; may be repeated")
         ->envname("LITEFEED_ONLY");
+    s->add_option("--row-bytes-max", o.server.row_bytes_max,
+                  "A row whose texts and blobs hold more bytes comes as its key alone")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000'000}))
+        ->capture_default_str()
+        ->envname("LITEFEED_ROW_BYTES_MAX");
     repeated(s, "--allow-host", o.server.allow_hosts,
              "A Host that may be asked for beside the loopback names, as a proxy sends it; may be "
              "repeated")
@@ -172,9 +181,24 @@ int run(CLI::App& app, asked& a) {
     return run_tail(a.database, std::move(ask));
 }
 
+/// Names in a file may hold anything, and a log is read on a terminal.
+class printable_message : public spdlog::custom_flag_formatter {
+  public:
+    void format(const spdlog::details::log_msg& message, const std::tm&,
+                spdlog::memory_buf_t& to) override {
+        const auto text = printable({message.payload.data(), message.payload.size()});
+        to.append(text.data(), text.data() + text.size());
+    }
+    [[nodiscard]] std::unique_ptr<spdlog::custom_flag_formatter> clone() const override {
+        return std::make_unique<printable_message>();
+    }
+};
+
 void set_up_log() {
     auto log = spdlog::stderr_logger_mt("litefeed");
-    log->set_pattern("%Y-%m-%d %H:%M:%S.%e %l: %v");
+    auto lines = std::make_unique<spdlog::pattern_formatter>();
+    lines->add_flag<printable_message>('*').set_pattern("%Y-%m-%d %H:%M:%S.%e %l: %*");
+    log->set_formatter(std::move(lines));
     log->flush_on(spdlog::level::info);
     spdlog::set_default_logger(std::move(log));
 }
@@ -229,9 +253,9 @@ int run_command_line(int argc, char** argv) {
     } catch (const CLI::ParseError& e) {
         return app.exit(e) == 0 ? done : wrong_use;
     } catch (const cannot& e) {
-        std::cerr << "litefeed: " << e.what() << "\n";
+        std::cerr << "litefeed: " << printable(e.what()) << "\n";
     } catch (const std::exception& e) {
-        std::cerr << "litefeed: " << e.what() << "\n";
+        std::cerr << "litefeed: " << printable(e.what()) << "\n";
     }
     return cannot_do;
 }

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <iostream>
 
+#include "server/printable.hpp"
 #include "server/render.hpp"
 #include "server/status_json.hpp"
 #include "server/version.hpp"
@@ -14,13 +15,14 @@ namespace {
 constexpr std::chrono::milliseconds patience{5000};
 
 void print(const watch_report& report) {
-    for (const auto& t : report.watched) std::cout << "watches " << t << "\n";
-    for (const auto& t : report.kept) std::cout << "watches " << t << " already\n";
+    for (const auto& t : report.watched) std::cout << "watches " << printable(t) << "\n";
+    for (const auto& t : report.kept) std::cout << "watches " << printable(t) << " already\n";
     for (const auto& t : report.repaired)
-        std::cout << "watches " << t << " again, in a new generation\n";
-    for (const auto& [t, why] : report.refused) std::cout << "skips " << t << ": " << why << "\n";
+        std::cout << "watches " << printable(t) << " again, in a new generation\n";
+    for (const auto& [t, why] : report.refused)
+        std::cout << "skips " << printable(t) << ": " << printable(why) << "\n";
     for (const auto& [t, what] : report.warnings)
-        std::cout << "warning: " << t << ": " << what << "\n";
+        std::cout << "warning: " << printable(t) << ": " << printable(what) << "\n";
 }
 
 [[noreturn]] void fail(const std::string& database, const error_code& why) {
@@ -33,14 +35,14 @@ void print(const watch_report& report) {
 }
 
 void print_table(const table_status& t) {
-    std::cout << "  " << t.name << " (key:";
-    for (const auto& k : t.key) std::cout << " " << k;
+    std::cout << "  " << printable(t.name) << " (key:";
+    for (const auto& k : t.key) std::cout << " " << printable(k);
     std::cout << "): " << t.entries << " entries, newest " << t.head.n << ", generation "
               << t.generation << " since " << utc_text(t.generation_ms) << " (" << t.reason
               << ")\n";
     if (t.keyed_by_rowid)
         std::cout << "    its key is the rowid, which VACUUM renumbers: readers then begin again\n";
-    if (t.problem) std::cout << "    cannot be answered: " << *t.problem << "\n";
+    if (t.problem) std::cout << "    cannot be answered: " << printable(*t.problem) << "\n";
 }
 
 }  // namespace
@@ -59,7 +61,7 @@ int run_unwatch(const std::string& database, const std::vector<std::string>& tab
         gone = writer.unwatch_all();
     else
         writer.unwatch(tables);
-    for (const auto& t : gone) std::cout << "no longer watches " << t << "\n";
+    for (const auto& t : gone) std::cout << "no longer watches " << printable(t) << "\n";
     if (gone.empty()) std::cout << "nothing was watched\n";
     if (all) std::cout << "nothing of litefeed is left in " << database << "\n";
     return 0;
@@ -97,7 +99,7 @@ int run_status(const std::string& database, bool as_json) {
     std::cout << "head " << status->head.n << ", floor " << status->floor.n << ", "
               << status->entries << " entries\n";
     for (const auto& t : *tables) print_table(t);
-    for (const auto& p : status->problems) std::cout << "problem: " << p << "\n";
+    for (const auto& p : status->problems) std::cout << "problem: " << printable(p) << "\n";
     return 0;
 }
 

@@ -74,7 +74,9 @@ int run_demo(const std::string& listen) {
     writer.watch({"notes", "stocks"}, {});
     server_options options;
     options.database = database;
-    server running(options, std::move(writer), nullptr, std::move(sockets));
+    auto keeps =
+        std::make_unique<keeper_thread>(database, std::move(writer), watch_wish{}, false, true);
+    server running(options, std::move(keeps), nullptr, std::move(sockets));
     spdlog::info("listening on {}", url);
     explain(url, database);
     app.start();

@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds end_deadline{700}, accept_pause{100};
 
 loop::loop(const shared_parts& shared, const feed_options& feed)
     : shared_(shared),
-      source_(shared.options->database, feed),
+      source_(shared.options->database, feed, shared.columns),
       reads_(io_.get_executor(), source_, *shared.pool, shared.writer),
       subscribers_(reads_, stats_),
       watch_(io_.get_executor(), shared.options->database),
@@ -82,6 +82,9 @@ void loop::look() {
     }
     if (moved && *moved) pace_.moved(steady::now(), told);
     if (silent || reopened) watch_.renew();
+    // Another file under the name: what this server was asked to watch is to be watched there too.
+    if (moved && reopened && openings_ != 0 && shared_.writer != nullptr)
+        shared_.writer->watch_again();
     answers_.file_moved();
     if (!moved) {
         look_again_ = true;

@@ -38,6 +38,7 @@ using session_list =
 /// What all loops share beside the file; outlives them.
 struct shared_parts {
     const server_options* options = nullptr;
+    chosen_columns* columns = nullptr;
     read_pool* pool = nullptr;
     keeper_thread* writer = nullptr;  ///< none: read-only
     token_file* tokens = nullptr;     ///< none: everyone may ask
@@ -52,7 +53,7 @@ struct shared_parts {
 /// One thread's server: its own sockets, its own reader of the file, its own subscribers.
 class loop {
   public:
-    /// Throws `cannot` when the file cannot be opened.
+    /// Throws `cannot` when the file cannot be opened and waiting would not help.
     loop(const shared_parts& shared, const feed_options& feed);
     ~loop();
     loop(const loop&) = delete;

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <vector>
 
-#include "core/feed.hpp"
+#include "server/column_choice.hpp"
 
 namespace litefeed::server {
 
@@ -15,7 +16,8 @@ struct server_options {
     int threads = 1;
     std::chrono::milliseconds poll{2};
     bool read_only = false;
-    column_rules columns;
+    column_choice columns;
+    std::size_t row_bytes_max = feed_options{}.row_bytes_max;
     std::vector<std::string> allow_hosts;
     std::vector<std::string> cors_origins;
     std::string token_file;  ///< empty: everyone who reaches the server may ask

@@ -2,11 +2,11 @@
 
 namespace litefeed::server {
 
-read_pool::read_pool(const std::string& path, const feed_options& options, int threads) {
-    // Opened before any thread runs, so that a refusal can still be thrown.
+read_pool::read_pool(const std::string& path, const feed_options& options, chosen_columns* columns,
+                     int threads) {
     std::vector<source> sources;
     sources.reserve(static_cast<std::size_t>(threads));
-    for (int i = 0; i < threads; ++i) sources.emplace_back(path, options);
+    for (int i = 0; i < threads; ++i) sources.emplace_back(source::later{}, path, options, columns);
     for (auto& s : sources)
         threads_.emplace_back([this, from = std::move(s)]() mutable { work(std::move(from)); });
 }

@@ -17,8 +17,8 @@ class read_pool {
   public:
     using job = std::function<void(source&)>;
 
-    /// Throws `cannot` when the file cannot be opened.
-    read_pool(const std::string& path, const feed_options& options, int threads);
+    read_pool(const std::string& path, const feed_options& options, chosen_columns* columns,
+              int threads);
     /// Finishes the jobs that run, drops the others.
     ~read_pool();
     read_pool(const read_pool&) = delete;

@@ -139,7 +139,18 @@ task<reply> answer_request(loop* of, const request* asked, int socket, bool surp
 }
 
 problem to_problem(const error_code& why, loop& of) {
-    if (why == errc::busy || why == errc::drifted || why == errc::too_long)
+    if (why == errc::drifted) {
+        const auto* writer = of.shared().writer;
+        const auto words = writer != nullptr ? writer->trouble() : std::string();
+        return {.kind = problem_kind::busy,
+                .detail = words.empty() ? "Capture is being put in order; ask again." : words,
+                .retry_after = std::chrono::seconds(1)};
+    }
+    if (why == errc::damaged)
+        return {.kind = problem_kind::unavailable,
+                .detail = "The database cannot be read: " + why.message(),
+                .retry_after = std::chrono::seconds(5)};
+    if (why == errc::busy || why == errc::too_long)
         return {.kind = problem_kind::busy,
                 .detail = "Another connection holds the database; ask again.",
                 .retry_after = std::chrono::seconds(1)};

@@ -8,15 +8,12 @@ namespace {
 using read_page = std::function<result<rows_page>(feed&, std::int64_t)>;
 
 /// What an answer depends on beside the file's version: the request, and which columns leave the house.
-std::string request_fingerprint(const rows_request& r, const column_rules& rules) {
+std::string request_fingerprint(const rows_request& r, const column_choice& columns) {
     std::string text = r.ask.table + '\0' + std::to_string(r.ask.rows_max) + '\0' + r.ask.after +
                        '\0' + (r.format == answer_format::ndjson ? "n" : "j");
-    for (const auto* part : {&rules.hide, &rules.only}) {
+    for (const auto* part : {&columns.hide, &columns.only}) {
         text += '\1';
-        for (const auto& [table, columns] : *part) {
-            text += '\0' + table;
-            for (const auto& c : columns) text += '\2' + c;
-        }
+        for (const auto& rule : *part) text += '\0' + rule;
     }
     return fingerprint(text);
 }

@@ -29,25 +29,28 @@ std::size_t raise_descriptor_limit() {
 
 }  // namespace
 
-server::server(server_options options, std::optional<keeper> writer,
+server::server(server_options options, std::unique_ptr<keeper_thread> writer,
                std::unique_ptr<token_file> tokens,
                std::vector<std::vector<listening_socket>> sockets)
-    : options_(std::move(options)), tokens_(std::move(tokens)) {
+    : options_(std::move(options)),
+      columns_(options_.columns),
+      writer_(std::move(writer)),
+      tokens_(std::move(tokens)) {
     ::signal(SIGPIPE, SIG_IGN);
     const auto descriptors = raise_descriptor_limit();
     const auto usable = descriptors > 2 * descriptors_reserved ? descriptors - descriptors_reserved
                                                                : descriptors / 2;
     spdlog::info("{} descriptors, so at most {} connections", descriptors, usable);
 
-    feed_options reading{.columns = options_.columns, .read_only = !writer, .serving = true};
+    feed_options reading{.read_only = !writer_,
+                         .serving = true,
+                         .hands_off = options_.read_only,
+                         .row_bytes_max = options_.row_bytes_max};
     auto pooled = reading;
     pooled.busy_timeout = pool_busy_timeout;
-    pool_ = std::make_unique<read_pool>(options_.database, pooled, pool_threads);
-    const auto& rules = options_.columns;
-    if (writer)
-        writer_ = std::make_unique<keeper_thread>(options_.database, std::move(*writer),
-                                                  rules.hide.empty() && rules.only.empty());
+    pool_ = std::make_unique<read_pool>(options_.database, pooled, &columns_, pool_threads);
     shared_.options = &options_;
+    shared_.columns = &columns_;
     shared_.pool = pool_.get();
     shared_.writer = writer_.get();
     shared_.tokens = tokens_.get();

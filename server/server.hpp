@@ -1,11 +1,9 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <thread>
 #include <vector>
 
-#include "core/keeper.hpp"
 #include "server/keeper_thread.hpp"
 #include "server/listener.hpp"
 #include "server/loop.hpp"
@@ -18,10 +16,10 @@ namespace litefeed::server {
 /// The running server: its loops, the pool, the keeper. Runs from construction to `stop` or destruction.
 class server {
   public:
-    /// `writer`: none when nothing may be written. `tokens`: none when everyone may ask. Throws `cannot`. Signals that
-    /// `stop` waits for must be blocked by the caller before, since threads start here.
-    server(server_options options, std::optional<keeper> writer, std::unique_ptr<token_file> tokens,
-           std::vector<std::vector<listening_socket>> sockets);
+    /// `writer`: none when nothing is written. `tokens`: none when everyone may ask. Throws `cannot`. Signals that `stop`
+    /// waits for must be blocked by the caller before, since threads start here.
+    server(server_options options, std::unique_ptr<keeper_thread> writer,
+           std::unique_ptr<token_file> tokens, std::vector<std::vector<listening_socket>> sockets);
     ~server();
     server(const server&) = delete;
     server& operator=(const server&) = delete;
@@ -33,6 +31,7 @@ class server {
 
   private:
     server_options options_;
+    chosen_columns columns_;
     std::unique_ptr<read_pool> pool_;
     std::unique_ptr<keeper_thread> writer_;
     std::unique_ptr<token_file> tokens_;

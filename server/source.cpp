@@ -3,49 +3,111 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 namespace litefeed::server {
 namespace {
 
-constexpr std::chrono::milliseconds pause_min{100}, pause_max{5000};
+// A look costs little, and whoever waits should not wait much longer than the trouble lasts.
+constexpr std::chrono::milliseconds pause_min{100}, pause_max{1000}, pause_max_locked{250};
+constexpr std::chrono::minutes told_again_after{1};
+constexpr std::size_t told_max = 100;
 constexpr int sqlite_cantopen = 14;  // the code of "unable to open database file"
+
+// Every thread sees the same trouble, and trouble may come and go: it is told once a minute.
+bool first_to_tell(const std::string& words) {
+    static std::mutex mutex;
+    static std::map<std::string, std::chrono::steady_clock::time_point> told;
+    const std::lock_guard lock(mutex);
+    const auto now = std::chrono::steady_clock::now();
+    if (told.size() > told_max) told.clear();
+    const auto [known, is_new] = told.try_emplace(words, now);
+    if (!is_new && now - known->second < told_again_after) return false;
+    known->second = now;
+    return true;
+}
 
 }  // namespace
 
-source::source(std::string path, feed_options options)
-    : path_(std::move(path)), options_(std::move(options)) {
-    feed_.emplace(feed::open(path_, options_));
-    ++openings_;
+source::source(std::string path, feed_options options, chosen_columns* columns)
+    : path_(std::move(path)), options_(std::move(options)), columns_(columns) {
+    try {
+        feed_.emplace(open());
+        ++openings_;
+    } catch (const not_now& why) {
+        wait(make_error_code(errc::busy), why.what(), pause_max_locked);
+    }
+}
+
+source::source(later, std::string path, feed_options options, chosen_columns* columns)
+    : path_(std::move(path)), options_(std::move(options)), columns_(columns) {}
+
+feed source::open() const {
+    auto options = options_;
+    if (columns_ != nullptr && !columns_->empty()) {
+        auto rules = columns_->rules();
+        if (!rules) {
+            auto looking = options;
+            looking.read_only = true;
+            auto bare = feed::open(path_, std::move(looking));
+            const auto tables = bare.tables();
+            if (!tables && tables.error() == errc::busy)
+                throw not_now("cannot read " + path_ + ": another program holds it locked");
+            if (!tables && tables.error() != errc::not_watched)
+                throw cannot("cannot read " + path_ + ": " + tables.error().message());
+            rules = columns_->read(tables ? *tables : std::vector<table_status>{});
+        }
+        options.columns = std::move(*rules);
+    }
+    return feed::open(path_, std::move(options));
 }
 
 void source::lose(const error_code& why) {
-    spdlog::error("{} cannot be read: {}; it is opened again until it can", path_, why.message());
     feed_.reset();
+    wait(why, why.message(), pause_max);
+    tell(path_ + " cannot be read: " + words_ + "; it is opened again until it can");
+}
+
+void source::wait(const error_code& why, const std::string& words,
+                  std::chrono::milliseconds longest) {
     trouble_ = why;
-    words_ = why.message();
-    pause_ = pause_min;
+    words_ = words;
+    pause_ = std::clamp(pause_ * 2, pause_min, longest);
     again_at_ = std::chrono::steady_clock::now() + pause_;
 }
 
 bool source::reopen() {
-    const auto now = std::chrono::steady_clock::now();
-    if (now < again_at_) return false;
+    if (std::chrono::steady_clock::now() < again_at_) return false;
     try {
-        feed_.emplace(feed::open(path_, options_));
+        feed_.emplace(open());
+    } catch (const not_now& why) {
+        // A lock comes and goes, and is nothing to log.
+        wait(make_error_code(errc::busy), why.what(), pause_max_locked);
+        return false;
     } catch (const cannot& why) {
-        if (words_ != why.what()) spdlog::error("{}", why.what());
-        words_ = why.what();
-        trouble_ = error_code(sqlite_cantopen, sqlite_category());
-        pause_ = std::min(std::max(pause_ * 2, pause_min), pause_max);
-        again_at_ = now + pause_;
+        wait(error_code(sqlite_cantopen, sqlite_category()), why.what(), pause_max);
+        tell(words_);
         return false;
     }
-    spdlog::info("{} is read again", path_);
     words_.clear();
     trouble_ = {};
-    pause_ = pause_min;
     ++openings_;
     return true;
+}
+
+void source::tell(const std::string& words) {
+    if (first_to_tell(words)) {
+        spdlog::error("{}", words);
+        told_ = true;
+    }
+}
+
+void source::well() {
+    pause_ = {};
+    if (!told_) return;
+    told_ = false;
+    spdlog::info("{} is read again", path_);
 }
 
 }  // namespace litefeed::server

@@ -4,17 +4,22 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "core/feed.hpp"
+#include "server/column_choice.hpp"
 
 namespace litefeed::server {
 
 /// One thread's feed, opened anew with growing pauses when the file became unusable. One thread at a time.
 class source {
   public:
-    /// Throws `cannot` when the file cannot be opened now.
-    source(std::string path, feed_options options);
+    /// Throws `cannot` when the file cannot be opened and waiting would not help. What passes is waited for.
+    source(std::string path, feed_options options, chosen_columns* columns = nullptr);
+    /// Opens at the first call.
+    struct later {};
+    source(later, std::string path, feed_options options, chosen_columns* columns);
 
     /// Calls `ask` with the feed. While the file is unusable the error is what made it so.
     template <class Ask>
@@ -22,7 +27,11 @@ class source {
         using answer_type = decltype(ask(*feed_));
         if (!feed_ && !reopen()) return answer_type(boost::system::in_place_error, trouble_);
         auto answered = ask(*feed_);
-        if (!answered && unusable(answered.error())) lose(answered.error());
+        if (!answered && unusable(answered.error())) {
+            lose(answered.error());
+        } else if (answered && !is_look<answer_type>) {
+            well();
+        }
         return answered;
     }
 
@@ -39,17 +48,26 @@ class source {
     [[nodiscard]] static bool unusable(const error_code& e) {
         return e.category() == sqlite_category();
     }
+    /// A look at whether the file moved proves nothing of what is in it.
+    template <class Answer>
+    static constexpr bool is_look = std::is_same_v<Answer, result<bool>>;
+    [[nodiscard]] feed open() const;
     bool reopen();
     void lose(const error_code&);
+    void wait(const error_code& why, const std::string& words, std::chrono::milliseconds longest);
+    void tell(const std::string& words);
+    void well();
 
     std::string path_;
     feed_options options_;
+    chosen_columns* columns_;  // none: all of them
     std::optional<feed> feed_;
     error_code trouble_;
     std::string words_;
     std::uint64_t openings_ = 0;
     std::chrono::milliseconds pause_{0};
     std::chrono::steady_clock::time_point again_at_;
+    bool told_ = false;  ///< this one logged the trouble, so it logs its end
 };
 
 }  // namespace litefeed::server

@@ -63,6 +63,9 @@ task<response> answer_ready(loop* of, const request*, target at) {
         for (const auto& text : got->problems) reasons.push_back(text);
     else if (got.error() != errc::not_watched)
         reasons.push_back(to_problem(got.error(), *of).detail);
+    const auto* writer = of->shared().writer;
+    if (got && writer != nullptr && !writer->trouble().empty())
+        reasons.push_back(writer->trouble());
     const bool ready = reasons.empty();
     json body{{"ready", ready}, {"reasons", std::move(reasons)}};
     response out = json_response(ready ? 200 : 503,

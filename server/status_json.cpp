@@ -1,5 +1,6 @@
 #include "server/status_json.hpp"
 
+#include <algorithm>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -37,6 +38,9 @@ json table_json(const table_status& t) {
 }  // namespace
 
 std::string utc_text(std::int64_t unix_ms) {
+    // The file may hold any number: what no year of four digits holds is not told apart.
+    constexpr std::int64_t last_ms = 253'402'300'799'999;
+    unix_ms = std::clamp<std::int64_t>(unix_ms, 0, last_ms);
     const auto seconds = static_cast<std::time_t>(unix_ms / 1000);
     std::tm parts{};
     ::gmtime_r(&seconds, &parts);

@@ -1,4 +1,5 @@
 #include <signal.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -33,6 +34,7 @@ int run_tail(const std::string& database, question ask) {
     const stop_signals signals;
     ::signal(SIGPIPE, SIG_IGN);
     source from(database, {.read_only = true, .serving = true});
+    if (from.ready() == nullptr) spdlog::warn("{}; waiting until that is over", from.trouble());
     bool ask_now = true;
     for (;;) {
         if (!ask_now) {
