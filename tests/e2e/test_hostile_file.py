@@ -68,12 +68,15 @@ def test_flipped_bytes_crash_no_server_and_the_good_file_mends_it(database, serv
             ask_everything(feed)
             if i % 8 == 7:
                 db.path.write_bytes(good)
+                # SQLite keeps pages until the file's change counter moves, which a copy of bytes does not do.
+                db.run(*[f"UPDATE notes SET title='{i}' WHERE id=1"] * 5)
+                good = db.path.read_bytes()
                 eventually(lambda: feed.get("/readyz").status == 200, 10)
                 replica.cursor = "0"
                 replica.tables = {}
                 replica.catch_up(feed).assert_equals(db, "notes", "words", "big")
         assert not stream.ended
-    assert db.path.read_bytes() == good or db.value("PRAGMA integrity_check") == "ok"
+    assert db.value("PRAGMA integrity_check") == "ok"
 
 
 @pytest.mark.parametrize("journal", ["wal", "delete"])
