@@ -305,7 +305,8 @@ std::optional<row_key> row_reader::find_cut(const row_key& prefix, std::uint64_t
     return std::nullopt;
 }
 
-void row_reader::scan(const place& from, const std::function<bool(const statement&, int)>& each) {
+void row_reader::scan(const place& from, const gone_key& gone,
+                      const std::function<bool(const statement&, int)>& each) {
     const int behind_columns = std::max(1, static_cast<int>(member_.size()));
     row_key key;
     bool cut = false;
@@ -316,8 +317,10 @@ void row_reader::scan(const place& from, const std::function<bool(const statemen
         trim_partial_character(std::get<std::string>(key.back()));
     const char* comparison = " > ";
     if (from.cut) {
-        // Behind the very row; without it, again from the prefix.
-        if (auto whole = find_cut(key, from.hash))
+        // Behind the very row, there or gone; where nobody knows it any more, again from the prefix.
+        auto whole = find_cut(key, from.hash);
+        if (!whole) whole = gone(from.hash);
+        if (whole)
             key = std::move(*whole);
         else
             comparison = " >= ";

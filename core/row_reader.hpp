@@ -29,16 +29,19 @@ class row_reader {
     /// not by the column's collation. Fills `row` and `too_large`; false when it is gone.
     bool find(const statement& from, int first_column, change& to, std::string& bytes);
 
-    /// Where a first read goes on: behind `last_key`, or from its prefix when it was cut.
+    /// Where a first read goes on: behind `last_key`, or behind the key with that prefix and hash when it was cut.
     struct place {
         std::string last_key;  ///< encoded; empty: from the beginning
         bool cut{};
         std::uint64_t hash{};
     };
+    /// Answers the whole key with that hash of a row that is gone; none when nobody knows it any more.
+    using gone_key = std::function<std::optional<row_key>(std::uint64_t hash)>;
     /// Calls `each(statement, key_column)` for the rows in key order behind `from` until it answers false. The row can
-    /// then be appended by `append_row`. Throws `errc::malformed_cursor` as boost::system::system_error when
-    /// the place does not fit the table's key.
-    void scan(const place& from, const std::function<bool(const statement&, int)>& each);
+    /// then be appended by `append_row`. `gone` is asked when the key was cut and its row is no longer there. Throws
+    /// `errc::malformed_cursor` as boost::system::system_error when the place does not fit the table's key.
+    void scan(const place& from, const gone_key& gone,
+              const std::function<bool(const statement&, int)>& each);
     /// Appends the visible columns of the row that `scan` stands on; fills `row` and `too_large`.
     void append_row(const statement& row, int key_column, change& to, std::string& bytes);
     /// The place behind the row that `scan` stands on.

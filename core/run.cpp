@@ -1,5 +1,7 @@
 #include "core/run.hpp"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -24,6 +26,27 @@ std::optional<reset_reason> check_page(const feed_view::snapshot& now, const pag
     return why == reset_reason::below_floor && at.base ? std::nullopt : why;
 }
 
+// The whole key, by its hash, of a row that was there at `seen` and is there no more: an entry since then holds it.
+// `spend` is called for each entry that is looked at.
+template <class Spend>
+std::optional<row_key> find_gone_key(const feed_view::snapshot& now, const catalog_table& t,
+                                     stamp seen, std::uint64_t hash, const Spend& spend) {
+    const auto size = static_cast<int>(t.definition->key.size());
+    std::optional<row_key> out;
+    now.log().scan(seen, now.head(),
+                   [&](stamp, std::int64_t table_id, char, const statement& row, int key_column) {
+                       spend();
+                       if (out || table_id != t.row.table_id) return;
+                       std::string encoded;
+                       encode_columns(row, key_column, size, encoded);
+                       if (XXH64(encoded.data(), encoded.size(), 0) != hash) return;
+                       out.emplace();
+                       for (int i = 0; i < size; ++i)
+                           out->push_back(column_value(row, key_column + i));
+                   });
+    return out;
+}
+
 class run {
   public:
     run(const feed_view::snapshot& now, plan_cache& plans, const question& q)
@@ -38,6 +61,7 @@ class run {
     answer make() {
         if (auto place = begin(question_.from)) {
             place_ = std::move(*place);
+            seen_ = place_.highest.at;
             place_.highest = here_;
             tell();
         }
@@ -185,7 +209,10 @@ class run {
         row_reader::place last;
         bool moved = false;
         try {
-            t.rows->scan({at.last_key, at.cut, at.last_key_hash},
+            const auto gone = [&](std::uint64_t hash) {
+                return find_gone_key(now_, t, seen_, hash, [&] { spend(); });
+            };
+            t.rows->scan({at.last_key, at.cut, at.last_key_hash}, gone,
                          [&](const statement& row, int key_column) {
                              if (full()) {
                                  complete = false;
@@ -282,6 +309,7 @@ class run {
     std::vector<catalog_table*> starting_over_;
     rest_cursor here_;
     page_cursor place_;
+    stamp seen_;  // the head when the page before was read
     std::int64_t effort_ = 0;
     answer out_;
 };
@@ -345,6 +373,7 @@ rows_page answer_rows(const feed_view::snapshot& now, const rows_question& q) {
         if (t == nullptr || t->row.generation_at > place.ceiling.at) fail(errc::page_gone);
         if (at.table_id != t->row.table_id) fail(errc::malformed_cursor);
     }
+    const stamp seen = place.highest.at;
     place.highest = now.cursor_at(now.head());
     out.cursor = to_text(place.ceiling);
     if (!q.known_version.empty() && q.known_version == out.version) {
@@ -356,15 +385,19 @@ rows_page answer_rows(const feed_view::snapshot& now, const rows_question& q) {
     at.table_id = t->row.table_id;
     at.begun = true;
     std::int64_t effort = 0;
+    const auto spend = [&] {
+        if (q.effort_max > 0 && ++effort > q.effort_max) fail(errc::too_long);
+    };
+    const auto gone = [&](std::uint64_t hash) { return find_gone_key(now, *t, seen, hash, spend); };
     row_reader::place last{at.last_key, at.cut, at.last_key_hash};
     bool complete = true;
-    t->rows->scan(last, [&](const statement& row, int key_column) {
+    t->rows->scan(last, gone, [&](const statement& row, int key_column) {
         if (out.rows.changes.size() >= static_cast<std::size_t>(q.rows_max) ||
             out.rows.bytes.size() >= q.bytes_max) {
             complete = false;
             return false;
         }
-        if (q.effort_max > 0 && ++effort > q.effort_max) fail(errc::too_long);
+        spend();
         change c{0, change_op::read, {}, {}, {}, 0};
         c.key = t->rows->append_key(row, key_column, out.rows.bytes);
         t->rows->append_row(row, key_column, c, out.rows.bytes);
