@@ -6,6 +6,7 @@ Each mutation changes litefeed's triggers in a watched file that nobody serves, 
 """
 
 import argparse
+import itertools
 import pathlib
 import random
 import re
@@ -18,7 +19,7 @@ from . import log_side
 from .case import Case, Deviation, Void
 from .sqlite_side import connect
 
-CASES_MAX = 60
+CASES_MAX = 400  # in which there is something to change
 STATEMENTS = 500
 
 
@@ -97,15 +98,17 @@ class CaptureCase(Case):
 
 def first_noticed(name: str, seed: int) -> tuple[int, str] | None:
     """The first case that notices, and how."""
-    for number in range(CASES_MAX):
+    tried = 0
+    for number in itertools.count():
+        if tried == CASES_MAX:
+            return None
         with tempfile.TemporaryDirectory(prefix="mutation-") as home:
             try:
-                CaptureCase(seed, number, pathlib.Path(home), MUTATIONS[name]).run()
+                tried += CaptureCase(seed, number, pathlib.Path(home), MUTATIONS[name]).run()
             except Deviation as e:
                 return number, str(e)
             except Void:
-                pass  # SQLite itself broke the file, the twin's as well: the case says nothing
-    return None
+                tried += 1  # SQLite itself broke the file, the twin's as well: the case says nothing
 
 
 def main() -> int:

@@ -234,6 +234,8 @@ class Generator:
     def key_change(self, t: Table, k: str) -> str:
         rng = self.rng
         c, name = t.column(k), quoted(k)
+        if c.pool not in ("integer", "rowid", "real", "bit") and rng.random() < 0.3:
+            return self.place_of_another(t, name, c.pool)
         if c.pool in ("integer", "number", "rowid", "real"):
             return rng.choice([f"-{name}", f"{name} + {rng.randrange(1, 60)}", f"{name} - {rng.randrange(1, 60)}",
                                f"{name} + 0", f"{name} * 1.0", self.value(c), self.value(c)])
@@ -245,6 +247,12 @@ class Generator:
         if rng.random() < 0.3:  # equal to SQLite, and another key: 1 and 1.0
             return f"CASE typeof({name}) WHEN 'integer' THEN {name} * 1.0 WHEN 'real' THEN CAST({name} AS INTEGER) ELSE {name} END"
         return rng.choice([self.value(c), self.value(c), f"CAST({name} AS TEXT)", f"CAST({name} AS BLOB)", f"{name} + 0"])
+
+    def place_of_another(self, t: Table, name: str, pool: str) -> str:
+        """A key that SQLite may hold for that of another row, and that is not the same: a and A, 1 and 1.0."""
+        rng = self.rng
+        other = f"(SELECT {name} FROM {t.sql_name} ORDER BY typeof({name}), {name} COLLATE BINARY LIMIT 1 OFFSET {rng.randrange(6)})"
+        return rng.choice([f"upper({other})", f"lower({other})", f"{other} || ' '"] if pool == "text" else [f"{other} * 1.0", f"{other} + 0"])
 
     def update_key(self, t: Table) -> str:
         rng = self.rng
