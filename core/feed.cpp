@@ -138,7 +138,9 @@ struct feed::impl {
             s.entries = c.entries;
             s.touched = c.touched;
             s.contract = t->row.contract;
-            s.keep = t->row.keep;
+            s.keep = t->row.keeping.latest ? "latest" : "window";
+            s.retention_s = t->row.keeping.retention_s > 0 ? t->row.keeping.retention_s
+                                                           : now.state().retention_s;
             if (!t->problem.empty()) {
                 s.problem = t->problem;
             } else if (!t->row.problem.empty()) {
@@ -165,7 +167,12 @@ struct feed::impl {
         out.format = now.state().format;
         out.head = now.head();
         out.floor = now.state().floor;
-        out.installed_ms = now.state().installed_ms;
+        const meta state = read_meta(now.db());
+        out.folded = state.folded;
+        out.entries_max = state.entries_max;
+        out.retention_s = state.retention_s;
+        out.installed_ms = state.installed_ms;
+        out.compacted_ms = state.compacted_ms;
         out.entries = now.db().integer("SELECT count(*) FROM main.litefeed_log");
         for (const auto& t : now.tables().tables()) {
             if (t->row.watched && !t->problem.empty())

@@ -128,6 +128,7 @@ struct table_status {
     std::int64_t entries{}, touched{};  ///< touched: entries that only guards wrote
     std::int64_t contract{};
     std::string keep;                    ///< "window" or "latest"
+    std::int64_t retention_s{};          ///< its window, or the file's
     std::optional<std::string> problem;  ///< why it cannot be answered truly now
 };
 
@@ -135,7 +136,8 @@ struct feed_status {
     std::string path, lineage, journal_mode, sqlite_version;
     std::int64_t format{}, schema_version{}, entries{}, file_bytes{}, wal_bytes{}, page_bytes{};
     stamp head, floor;
-    std::int64_t installed_ms{};
+    std::int64_t folded{}, entries_max{}, retention_s{};
+    std::int64_t installed_ms{}, compacted_ms{};  ///< UTC Unix ms; 0: never
     bool read_only = false;
     std::vector<std::string> problems;  ///< empty: every watched table can be answered truly
 };

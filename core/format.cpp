@@ -17,14 +17,14 @@ CREATE TABLE litefeed_log(
   table_id INTEGER, op TEXT, at_ms INTEGER, key);
 CREATE TABLE litefeed_meta(
   id INTEGER PRIMARY KEY, format INTEGER, lineage TEXT, floor INTEGER, floor_digest INTEGER,
-  retention_s INTEGER, entries_max INTEGER, seen_through INTEGER, schema_version INTEGER, catalog_version INTEGER,
+  retention_s INTEGER, entries_max INTEGER, folded INTEGER, seen_through INTEGER, schema_version INTEGER, catalog_version INTEGER,
   installed_at_ms INTEGER, compacted_at_ms INTEGER);
 CREATE TABLE litefeed_tables(
   table_id INTEGER PRIMARY KEY, name TEXT, watched INTEGER, key_columns TEXT, keep TEXT, retention_s INTEGER,
   contract INTEGER, generation INTEGER, generation_id TEXT, generation_seq INTEGER, reason TEXT, shape TEXT,
   replace_guards INTEGER, skip_unchanged INTEGER, suspended INTEGER, problem TEXT, updated_at_ms INTEGER);
 CREATE TABLE litefeed_schema(place INTEGER PRIMARY KEY, type TEXT, name TEXT, tbl_name TEXT, rootpage INTEGER, sql TEXT);
-CREATE TABLE litefeed_marks(seq INTEGER PRIMARY KEY, digest INTEGER);
+CREATE TABLE litefeed_marks(seq INTEGER PRIMARY KEY, digests BLOB);
 CREATE TABLE litefeed_contracts(version INTEGER PRIMARY KEY, tables_json TEXT, updated_at_ms INTEGER);
 CREATE TABLE litefeed_consumers(name TEXT PRIMARY KEY NOT NULL, seq INTEGER, updated_at_ms INTEGER);
 CREATE TABLE litefeed_shapes(
@@ -81,8 +81,8 @@ void install_format(const connection& db) {
     statement row = db.prepare(
         "INSERT INTO main.litefeed_meta(id, format, lineage, floor, floor_digest, retention_s, "
         "entries_max, "
-        "seen_through, schema_version, catalog_version, installed_at_ms, compacted_at_ms) "
-        "VALUES(0, ?1, ?2, 0, 0, ?3, ?4, 0, 0, 0, " +
+        "folded, seen_through, schema_version, catalog_version, installed_at_ms, compacted_at_ms) "
+        "VALUES(0, ?1, ?2, 0, 0, ?3, ?4, 0, 0, 0, 0, " +
         std::string(now_ms_sql) + ", 0)");
     row.bind(1, format_number)
         .bind_text(2, lineage)
@@ -145,7 +145,8 @@ meta read_meta(const connection& db) {
         prepare_own(db,
                     "SELECT format, lineage, floor, floor_digest, seen_through, schema_version, "
                     "catalog_version, "
-                    "installed_at_ms FROM main.litefeed_meta WHERE id = 0");
+                    "installed_at_ms, retention_s, entries_max, folded, compacted_at_ms FROM "
+                    "main.litefeed_meta WHERE id = 0");
     meta out;
     if (!row.step()) return out;
     out.format = row.integer(0);
@@ -156,6 +157,10 @@ meta read_meta(const connection& db) {
     out.schema_version = row.integer(5);
     out.catalog_version = row.integer(6);
     out.installed_ms = row.integer(7);
+    out.retention_s = row.integer(8);
+    out.entries_max = row.integer(9);
+    out.folded = row.integer(10);
+    out.compacted_ms = row.integer(11);
     return out;
 }
 
@@ -164,7 +169,8 @@ std::vector<watched_table> read_tables(const connection& db) {
         db,
         "SELECT table_id, name, watched, key_columns, keep, contract, generation, generation_id, "
         "generation_seq, reason, "
-        "shape, replace_guards, skip_unchanged, problem, updated_at_ms FROM main.litefeed_tables "
+        "shape, replace_guards, skip_unchanged, problem, updated_at_ms, retention_s FROM "
+        "main.litefeed_tables "
         "ORDER BY table_id");
     std::vector<watched_table> out;
     while (row.step()) {
@@ -178,7 +184,7 @@ std::vector<watched_table> read_tables(const connection& db) {
                 t.key_columns.push_back(column.is_string() ? column.get<std::string>()
                                                            : std::string());
         }
-        t.keep = row.text(4);
+        t.keeping = {row.text(4) == "latest", row.integer(15)};
         t.contract = row.integer(5);
         t.generation = row.integer(6);
         t.generation_id = row.text(7);
@@ -200,20 +206,22 @@ void write_table(const connection& db, const watched_table& t) {
         "INSERT OR REPLACE INTO main.litefeed_tables(table_id, name, watched, key_columns, keep, "
         "contract, generation, "
         "generation_id, generation_seq, reason, shape, replace_guards, skip_unchanged, suspended, "
-        "problem, updated_at_ms) "
-        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 0, nullif(?14, ''), " +
+        "problem, retention_s, updated_at_ms) "
+        "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 0, nullif(?14, ''), "
+        "nullif(?15, 0), " +
         std::string(now_ms_sql) + ")");
     row.bind(1, t.table_id)
         .bind_text(2, t.name)
         .bind(3, t.watched ? 1 : 0)
         .bind_text(4, key)
-        .bind_text(5, t.keep);
+        .bind_text(5, t.keeping.latest ? "latest" : "window");
     row.bind(6, t.contract)
         .bind(7, t.generation)
         .bind_text(8, t.generation_id)
         .bind(9, t.generation_at.n);
     row.bind_text(10, t.reason).bind_text(11, t.shape).bind(12, t.options.replace_guards ? 1 : 0);
-    row.bind(13, t.options.skip_unchanged ? 1 : 0).bind_text(14, t.problem).run();
+    row.bind(13, t.options.skip_unchanged ? 1 : 0).bind_text(14, t.problem);
+    row.bind(15, t.keeping.retention_s).run();
     db.execute("UPDATE main.litefeed_meta SET catalog_version = catalog_version + 1");
 }
 

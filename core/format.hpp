@@ -25,7 +25,19 @@ struct meta {
     std::int64_t schema_version{};   ///< SQLite's, at that time
     std::int64_t catalog_version{};  ///< moves with every change of litefeed_tables
     std::int64_t installed_ms{};
+    std::int64_t retention_s{};  ///< the window of every table that has none of its own
+    std::int64_t entries_max{};  ///< beyond it the oldest entries go, whatever their age
+    std::int64_t folded{};  ///< entries above the floor that are gone: head - floor - folded stand
+    std::int64_t compacted_ms{};  ///< when an entry was last thinned away; 0: never
     [[nodiscard]] std::uint32_t short_lineage() const;
+};
+
+/// What becomes of a table's entries once they are older than its window.
+struct log_keeping {
+    bool latest =
+        false;  ///< false: they go, and who is behind starts over; true: folded, and everyone is answered
+    std::int64_t retention_s = 0;  ///< its window; 0: the file's
+    friend bool operator==(const log_keeping&, const log_keeping&) = default;
 };
 
 /// One row of litefeed_tables.
@@ -34,7 +46,7 @@ struct watched_table {
     std::string name;
     bool watched{};  ///< false: told as gone (`x`), kept for its name
     std::vector<std::string> key_columns;
-    std::string keep = "window";
+    log_keeping keeping;
     std::int64_t contract = 1;
     std::int64_t generation{};
     std::string generation_id;

@@ -60,7 +60,7 @@ inspected_table watchable(const connection& db, const schema& at, const std::str
 }  // namespace
 
 struct keeper::impl {
-    explicit impl(connection opened) : db(std::move(opened)) {}
+    impl(connection opened, bool is_serving) : db(std::move(opened)), serving(is_serving) {}
 
     // Drops what an earlier, half removed installation left: a trigger without its log fails the owner's writes.
     void install() {
@@ -234,8 +234,13 @@ struct keeper::impl {
         return std::move(*now.definition);
     }
 
+    static log_keeping keeping_by(const keeping_wish& wish, log_keeping before) {
+        return {wish.latest.value_or(before.latest), wish.retention_s.value_or(before.retention_s)};
+    }
+
     void watch_one(const std::string& wanted, const table_definition& now,
-                   const watch_options& options, watch_report& report) {
+                   const watch_options& options, const keeping_wish& keeping,
+                   watch_report& report) {
         if (now.keyed_by_rowid) {
             report.warnings.emplace_back(
                 now.name,
@@ -244,24 +249,25 @@ struct keeper::impl {
         }
         for (watched_table& t : read_tables(db)) {
             if (!t.watched || !same_name(t.name, wanted)) continue;
-            if (t.options == options) {
-                report.kept.push_back(t.name);
-                return;
-            }
+            report.kept.push_back(t.name);
+            const log_keeping wanted_keeping = keeping_by(keeping, t.keeping);
+            if (t.options == options && t.keeping == wanted_keeping) return;
             // Other guards or another update trigger, put in place in this transaction: nothing is missed.
+            if (t.options != options) create_capture(db, now, t.table_id, options);
             t.options = options;
-            create_capture(db, now, t.table_id, options);
+            t.keeping = wanted_keeping;
             write_table(db, t);
             wrote = true;
-            report.kept.push_back(t.name);
             return;
         }
         watched_table t = fresh(now.name, options);
+        t.keeping = keeping_by(keeping, {});
         capture_anew(t, now, reset_reason::enabled);
         report.watched.push_back(t.name);
     }
 
-    watch_report watch_all(const watch_options& options, bool plan_only) {
+    watch_report watch_all(const watch_options& options, const keeping_wish& keeping,
+                           bool plan_only) {
         watch_report report;
         const schema at = read_schema(db);
         for (const std::string& name : owner_tables(db)) {
@@ -271,7 +277,7 @@ struct keeper::impl {
             } else if (plan_only) {
                 report.watched.push_back(name);
             } else {
-                watch_one(name, *now.definition, options, report);
+                watch_one(name, *now.definition, options, keeping, report);
             }
         }
         return report;
@@ -287,6 +293,7 @@ struct keeper::impl {
     }
 
     connection db;
+    const bool serving;
     bool wrote = false;
 };
 
@@ -304,10 +311,11 @@ keeper keeper::open(const std::string& path, bool serving) {
     }
     if (serving) never_checkpoint(db);
     sqlite3_collation_needed(db.get(), nullptr, accept_collation);
-    return keeper(std::make_unique<impl>(std::move(db)));
+    return keeper(std::make_unique<impl>(std::move(db), serving));
 }
 
-watch_report keeper::watch(const std::vector<std::string>& tables, const watch_options& options) {
+watch_report keeper::watch(const std::vector<std::string>& tables, const watch_options& options,
+                           const keeping_wish& keeping) {
     watch_report report;
     const std::string what = "watch " + list(tables);
     // Refused without the write lock, so that trying again costs the owner nothing.
@@ -319,19 +327,20 @@ watch_report keeper::watch(const std::vector<std::string>& tables, const watch_o
         impl_->install();
         const repair_report repairs = impl_->repair_all({});
         for (const std::string& name : tables) {
-            impl_->watch_one(name, impl_->must_be_watchable(name, options), options, report);
+            impl_->watch_one(name, impl_->must_be_watchable(name, options), options, keeping,
+                             report);
         }
         impl_->note_repairs(repairs, report);
     });
     return report;
 }
 
-watch_report keeper::watch_all(const watch_options& options) {
+watch_report keeper::watch_all(const watch_options& options, const keeping_wish& keeping) {
     watch_report report;
     impl_->write_or_explain("watch the tables", [&] {
         impl_->install();
         const repair_report repairs = impl_->repair_all({});
-        report = impl_->watch_all(options, false);
+        report = impl_->watch_all(options, keeping, false);
         impl_->note_repairs(repairs, report);
     });
     return report;
@@ -339,7 +348,7 @@ watch_report keeper::watch_all(const watch_options& options) {
 
 watch_report keeper::plan_all() {
     const transaction read(impl_->db, transaction::kind::deferred);
-    return impl_->watch_all({}, true);
+    return impl_->watch_all({}, {}, true);
 }
 
 void keeper::unwatch(const std::vector<std::string>& tables) {
@@ -392,6 +401,29 @@ result<repair_report> keeper::repair(stamp seen) {
     } catch (const boost::system::system_error& e) {
         return e.code();
     }
+}
+
+result<thinning_report> keeper::thin(std::int64_t now_ms,
+                                     const std::function<bool(const thinning_report&)>& go_on) {
+    try {
+        refuse_moved(impl_->db);
+        if (!is_installed(impl_->db)) return thinning_report{.finished = true};
+        return thin_log(impl_->db, {now_ms, !impl_->serving}, go_on);
+    } catch (const sqlite_error& e) {
+        return e.code();
+    } catch (const boost::system::system_error& e) {
+        return e.code();
+    }
+}
+
+void keeper::set_entries_max(std::int64_t entries) {
+    impl_->write_or_explain("set the most entries", [&] {
+        if (!is_installed(impl_->db)) throw cannot("nothing is watched in this file");
+        statement set =
+            prepare_own(impl_->db, "UPDATE main.litefeed_meta SET entries_max = ?1 WHERE id = 0");
+        set.bind(1, entries).run();
+        impl_->wrote = true;
+    });
 }
 
 }  // namespace litefeed

@@ -1,11 +1,14 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/errc.hpp"
 #include "core/stamp.hpp"
+#include "core/thinning.hpp"
 #include "core/triggers.hpp"
 
 namespace litefeed {
@@ -19,6 +22,12 @@ struct watch_report {
     std::vector<std::pair<std::string, std::string>>
         refused;  ///< name, reason (watch-all lists instead of failing)
     std::vector<std::pair<std::string, std::string>> warnings;  ///< name, what to know
+};
+
+/// What is to become of the entries of the tables that are watched; none: as it is, or as it is for every table.
+struct keeping_wish {
+    std::optional<bool> latest;
+    std::optional<std::int64_t> retention_s;  ///< 0: the file's
 };
 
 struct repair_report {
@@ -39,11 +48,12 @@ class keeper {
     keeper& operator=(keeper&&) noexcept;
     ~keeper();
 
-    /// Watches `tables` by name. Throws `cannot` that names table and reason when one of them cannot be watched, and
+    /// Watches `tables` by name. A table that is watched already keeps what `keeping` leaves open. Throws `cannot` that names table and reason when one of them cannot be watched, and
     /// `not_now` when the file is locked or the disk full; then nothing is changed.
-    watch_report watch(const std::vector<std::string>& tables, const watch_options& options);
+    watch_report watch(const std::vector<std::string>& tables, const watch_options& options,
+                       const keeping_wish& keeping = {});
     /// Watches every ordinary table that can be; lists the others in `refused`.
-    watch_report watch_all(const watch_options& options);
+    watch_report watch_all(const watch_options& options, const keeping_wish& keeping = {});
     /// What `watch_all` would do, without writing.
     watch_report plan_all();
     /// Removes the capture of `tables`; readers are told `truncate`. Throws `cannot` for a table that is not watched.
@@ -56,6 +66,13 @@ class keeper {
     /// reader last found everything in order (feed::verified_through): without an entry of the table since, a guard that
     /// is missing hid nothing. Errors: errc::busy, errc::damaged, sqlite.
     [[nodiscard]] result<repair_report> repair(stamp seen = {});
+
+    /// Thins the log as of `now_ms`, in small batches, and calls `go_on` between them (thinning.hpp). One that serves
+    /// never checkpoints, and ends while the WAL is long. Errors: errc::busy, errc::damaged, sqlite.
+    [[nodiscard]] result<thinning_report> thin(
+        std::int64_t now_ms, const std::function<bool(const thinning_report&)>& go_on);
+    /// The most entries the log may have, in the file for whoever thins it. Throws `cannot`, `not_now`.
+    void set_entries_max(std::int64_t entries);
 
   private:
     struct impl;

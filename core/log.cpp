@@ -27,7 +27,8 @@ std::uint32_t entry_digest(std::int64_t table_id, char op, std::int64_t at_ms,
 log_reader::log_reader(const connection& db)
     : key_width_(
           static_cast<int>(db.integer("SELECT count(*) FROM pragma_table_info('litefeed_log', "
-                                      "'main') WHERE name GLOB 'key*'"))) {
+                                      "'main') WHERE name GLOB 'key*'"))),
+      marks_(db) {
     const std::string key = log_key_columns(static_cast<std::size_t>(key_width_));
     entry_ = prepare_own(
         db, "SELECT table_id, op, at_ms, " + key + " FROM main.litefeed_log WHERE seq = ?1");
@@ -54,7 +55,7 @@ bool log_reader::walk::to(stamp at) {
 std::optional<std::uint32_t> log_reader::digest_at(stamp at) {
     use row(entry_);
     row->bind(1, at.n);
-    if (!row->step()) return std::nullopt;
+    if (!row->step()) return marks_.digest_at(at);
     std::string key;
     encode_columns(entry_, 3, key_width_, key);
     const std::string_view op = row->text(1);

@@ -6,6 +6,7 @@
 
 #include "core/cursor.hpp"
 #include "core/format.hpp"
+#include "core/marks.hpp"
 #include "core/sqlite.hpp"
 #include "core/stamp.hpp"
 
@@ -36,7 +37,7 @@ class log_reader {
         stamp standing_;
     };
 
-    /// The digest of the entry at `at`; none when there is no such entry.
+    /// The digest of the entry at `at`, also of one that was folded; none when there was no such entry.
     [[nodiscard]] std::optional<std::uint32_t> digest_at(stamp at);
     /// The cursor at the head of this transaction.
     [[nodiscard]] rest_cursor cursor_at(stamp at, const meta& m);
@@ -57,6 +58,7 @@ class log_reader {
   private:
     int key_width_;
     statement entry_, range_;
+    mark_reader marks_;
 };
 
 /// Appends an entry of litefeed's own (`g`, `x`) and returns its stamp.

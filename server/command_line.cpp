@@ -47,7 +47,20 @@ struct asked {
     bool all = false, json = false, snapshot = false, no_guard = false, skip_unchanged = false;
     std::string since, format = "json", demo_listen;
     int limit = 10'000;
+    std::string keep;
+    std::int64_t retention_s = 0, entries_max = 0;
+
+    [[nodiscard]] keeping_wish keeping() const {
+        keeping_wish out;
+        if (!keep.empty()) out.latest = keep == "latest";
+        if (retention_s > 0) out.retention_s = retention_s;
+        return out;
+    }
 };
+
+/// 7d, 12h, 30m, 45s: seconds.
+const std::map<std::string, std::int64_t> time_units{
+    {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 24 * 3600}};
 
 void add_database(CLI::App* to, asked& a) {
     to->add_option("DB", a.database, "The SQLite file")->required()->envname("LITEFEED_DB");
@@ -61,6 +74,15 @@ void add_watching(CLI::App* to, asked& a) {
         "--skip-unchanged", a.skip_unchanged,
         "No entry for an update that changes nothing; the trigger then names every column, and "
         "DROP COLUMN fails until the table is unwatched");
+    to->add_option(
+          "--keep", a.keep,
+          "What becomes of entries beyond the window: `window` (they go, and who is behind "
+          "starts over) or `latest` (each row keeps its last one, and everyone is answered)")
+        ->check(CLI::IsMember({"window", "latest"}));
+    to->add_option("--retention", a.retention_s,
+                   "The window, as 12h or 30d; without it the file's, 7d at first")
+        ->transform(CLI::AsNumberWithUnit(time_units, CLI::AsNumberWithUnit::UNIT_REQUIRED))
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{3'153'600'000}));
 }
 
 CLI::App* add_serve(CLI::App& app, asked& a) {
@@ -88,6 +110,12 @@ CLI::App* add_serve(CLI::App& app, asked& a) {
         ->check(CLI::Range(1, 1000))
         ->capture_default_str()
         ->envname("LITEFEED_POLL");
+    s->add_option(
+         "--compact-every", o.compact_every_s,
+         "How often the log is thinned, as 10m or 1h; 0s: never, `litefeed compact` does it")
+        ->transform(CLI::AsNumberWithUnit(time_units, CLI::AsNumberWithUnit::UNIT_REQUIRED))
+        ->check(CLI::Range(std::int64_t{0}, std::int64_t{31'536'000}))
+        ->envname("LITEFEED_COMPACT_EVERY");
     s->add_flag("--read-only", o.server.read_only,
                 "Never write to the file, not even to repair capture")
         ->envname("LITEFEED_READ_ONLY");
@@ -162,14 +190,16 @@ int run(CLI::App& app, asked& a) {
         a.serve.server.database = a.database;
         a.serve.server.poll = std::chrono::milliseconds(a.poll_ms);
         a.serve.watching = watching;
+        a.serve.keeping = a.keeping();
         return run_serve(std::move(a.serve));
     }
     if (given("watch") || given("unwatch")) {
         if (!one_of_both) throw CLI::ValidationError("TABLE", "name tables, or say --all");
-        return given("watch") ? run_watch(a.database, a.tables, a.all, watching)
+        return given("watch") ? run_watch(a.database, a.tables, a.all, watching, a.keeping())
                               : run_unwatch(a.database, a.tables, a.all);
     }
     if (given("status")) return run_status(a.database, a.json);
+    if (given("compact")) return run_compact(a.database, a.entries_max);
     if (given("demo")) return run_demo(a.demo_listen);
     question ask{.from = a.since.empty() ? position(from_now{}) : read_since(a.since),
                  .want = {.tables = a.tables},
@@ -229,6 +259,17 @@ int run_command_line(int argc, char** argv) {
     auto* status = app.add_subcommand("status", "Tell what is watched and how far the log is");
     add_database(status, a);
     status->add_flag("--json", a.json, "For a program");
+    auto* compact =
+        app.add_subcommand("compact", "Thin the log now; a server does it by itself, every hour");
+    add_database(compact, a);
+    compact
+        ->add_option("--entries-max", a.entries_max,
+                     "The most entries the log may have from now on, whatever their age")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
+    compact->footer(
+        "\nRemoves what is older than its table's window, and folds tables kept as `latest`. In "
+        "small\n"
+        "steps, so that writers wait for milliseconds. Example: litefeed compact app.db");
     add_changes(app, a);
     auto* tail =
         app.add_subcommand("tail", "Print changes as they come, one a line; needs no server");

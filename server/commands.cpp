@@ -1,7 +1,10 @@
 #include "server/commands.hpp"
 
+#include <chrono>
 #include <cstdio>
 #include <iostream>
+#include <thread>
+#include <utility>
 
 #include "server/printable.hpp"
 #include "server/render.hpp"
@@ -34,12 +37,20 @@ void print(const watch_report& report) {
     throw cannot("cannot read " + database + ": " + why.message());
 }
 
+std::int64_t now_ms() {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+}
+
 void print_table(const table_status& t) {
     std::cout << "  " << printable(t.name) << " (key:";
     for (const auto& k : t.key) std::cout << " " << printable(k);
     std::cout << "): " << t.entries << " entries, newest " << t.head.n << ", generation "
               << t.generation << " since " << utc_text(t.generation_ms) << " (" << t.reason
               << ")\n";
+    if (t.keep == "latest")
+        std::cout << "    kept as latest: beyond its window a row keeps its last entry\n";
     if (t.keyed_by_rowid)
         std::cout << "    its key is the rowid, which VACUUM renumbers: readers then begin again\n";
     if (t.problem) std::cout << "    cannot be answered: " << printable(*t.problem) << "\n";
@@ -48,10 +59,39 @@ void print_table(const table_status& t) {
 }  // namespace
 
 int run_watch(const std::string& database, const std::vector<std::string>& tables, bool all,
-              const watch_options& options) {
+              const watch_options& options, const keeping_wish& keeping) {
     auto writer = keeper::open(database, false);
-    print(all ? writer.watch_all(options) : writer.watch(tables, options));
+    print(all ? writer.watch_all(options, keeping) : writer.watch(tables, options, keeping));
     return 0;
+}
+
+int run_compact(const std::string& database, std::int64_t entries_max) {
+    using std::chrono::steady_clock;
+    constexpr auto pause = std::chrono::milliseconds(2);
+    constexpr auto between_lines = std::chrono::seconds(1),
+                   patience_for_writers = std::chrono::seconds(30);
+    auto writer = keeper::open(database, false);
+    if (entries_max > 0) writer.set_entries_max(entries_max);
+    auto told = steady_clock::now(), moved = told;
+    std::int64_t done = 0;
+    const auto go_on = [&](const thinning_report& so_far) {
+        const auto now = steady_clock::now();
+        if (std::exchange(done, so_far.removed + so_far.folded) != done) moved = now;
+        if (now - told > between_lines) {
+            told = now;
+            std::cerr << "thinned " << done << " of " << so_far.expected << " entries" << std::endl;
+        }
+        std::this_thread::sleep_for(pause);
+        return now - moved < patience_for_writers;
+    };
+    const auto report = writer.thin(now_ms(), go_on);
+    if (!report) fail(database, report.error());
+    std::cout << "removed " << report->removed << " entries, folded " << report->folded
+              << "; the floor is " << report->floor.n << "\n";
+    if (report->finished) return 0;
+    throw cannot("the log of " + database +
+                 " is not thinned to the end: writers, readers or a long WAL were in the way; what "
+                 "was done stays, so try again");
 }
 
 int run_unwatch(const std::string& database, const std::vector<std::string>& tables, bool all) {

@@ -75,7 +75,7 @@ int run_demo(const std::string& listen) {
     server_options options;
     options.database = database;
     auto keeps =
-        std::make_unique<keeper_thread>(database, std::move(writer), watch_wish{}, false, true);
+        std::make_unique<keeper_thread>(keeper_orders{.path = database}, std::move(writer), false);
     server running(options, std::move(keeps), nullptr, std::move(sockets));
     spdlog::info("listening on {}", url);
     explain(url, database);

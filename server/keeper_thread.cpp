@@ -13,11 +13,30 @@ namespace {
 constexpr int tries_max = 20;
 constexpr std::chrono::milliseconds pause_between_tries{10};
 constexpr std::chrono::milliseconds pause_between_wishes{250};
+// Thinning leaves writers three times what it takes: a batch holds the lock for some 4 ms.
+constexpr std::chrono::milliseconds pause_between_batches{12};
+// What stopped it has passed by then: a long WAL, a writer that wrote all the time.
+constexpr std::chrono::minutes pause_after_a_stop{1};
+
+// Soon, since a server may be restarted more often than it thins; not at once, since a start has other things to do.
+std::chrono::steady_clock::duration first_thinning(std::chrono::seconds every) {
+    return std::min<std::chrono::seconds>(every, std::chrono::minutes(1));
+}
 
 }  // namespace
 
 watch_report grant(keeper& by, const watch_wish& wish) {
-    return wish.all ? by.watch_all(wish.options) : by.watch(wish.tables, wish.options);
+    return wish.all ? by.watch_all(wish.options, wish.keeping)
+                    : by.watch(wish.tables, wish.options, wish.keeping);
+}
+
+patient_clock::wall patient_clock::now(wall by_system, steady by_steady) {
+    // Before this was built no clock can have been right.
+    constexpr wall built{std::chrono::sys_days{std::chrono::year{2026} / 11 / 1}};
+    if (!begun_ || begun_->first < built) begun_.emplace(by_system, by_steady);
+    const wall seen =
+        begun_->first + std::chrono::duration_cast<wall::duration>(by_steady - begun_->second);
+    return std::min(by_system, seen);
 }
 
 void tell(const watch_report& report, bool kept) {
@@ -29,12 +48,10 @@ void tell(const watch_report& report, bool kept) {
     for (const auto& [t, what] : report.warnings) spdlog::warn("{}: {}", t, what);
 }
 
-keeper_thread::keeper_thread(std::string path, std::optional<keeper> writer, watch_wish wish,
-                             bool open, bool names_columns)
-    : path_(std::move(path)),
+keeper_thread::keeper_thread(keeper_orders orders, std::optional<keeper> writer, bool open)
+    : orders_(std::move(orders)),
       writer_(std::move(writer)),
-      wish_(std::move(wish)),
-      names_columns_(names_columns),
+      next_thinning_(std::chrono::steady_clock::now() + first_thinning(orders_.compact_every)),
       wish_open_(open),
       thread_([this] { work(); }) {}
 
@@ -57,7 +74,7 @@ void keeper_thread::repair(stamp seen, done after) {
 }
 
 void keeper_thread::watch_again() {
-    if (wish_.empty()) return;
+    if (orders_.wish.empty()) return;
     {
         const std::lock_guard lock(mutex_);
         wish_open_ = true;
@@ -80,6 +97,8 @@ void keeper_thread::work() {
             const auto asked = [&] { return stopping_ || !asked_.empty(); };
             if (wish_open)
                 came_.wait_for(lock, pause_between_wishes, asked);
+            else if (orders_.compact_every.count() > 0)
+                came_.wait_until(lock, next_thinning_, [&] { return asked() || wish_open_; });
             else
                 came_.wait(lock, [&] { return asked() || wish_open_; });
             if (stopping_) return;
@@ -91,13 +110,45 @@ void keeper_thread::work() {
         if (wish_open) wish_open = !attempt_wish();
         if (!now.empty()) attempt(seen);
         for (const auto& after : now) after();
+        if (orders_.compact_every.count() > 0 && std::chrono::steady_clock::now() >= next_thinning_)
+            thin();
     }
+}
+
+void keeper_thread::thin() {
+    next_thinning_ = std::chrono::steady_clock::now() + orders_.compact_every;
+    if (!open_writer()) return;
+    bool called_away = false;
+    const auto go_on = [&](const thinning_report&) {
+        std::unique_lock lock(mutex_);
+        called_away = came_.wait_for(lock, pause_between_batches,
+                                     [&] { return stopping_ || !asked_.empty() || wish_open_; });
+        return !called_away;
+    };
+    const auto now = clock_.now(std::chrono::system_clock::now(), std::chrono::steady_clock::now());
+    const auto report = writer_->thin(
+        std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count(),
+        go_on);
+    if (!report) {
+        if (report.error() != errc::busy)
+            spdlog::error("the log in {} cannot be thinned: {}", orders_.path,
+                          report.error().message());
+        return;
+    }
+    if (report->removed + report->folded > 0)
+        spdlog::info("thinned the log: {} entries removed, {} folded, the floor is {}",
+                     report->removed, report->folded, report->floor.n);
+    if (called_away)
+        next_thinning_ = std::chrono::steady_clock::now();
+    else if (!report->finished)
+        next_thinning_ = std::chrono::steady_clock::now() +
+                         std::min<std::chrono::seconds>(pause_after_a_stop, orders_.compact_every);
 }
 
 bool keeper_thread::open_writer() {
     if (writer_) return true;
     try {
-        writer_.emplace(keeper::open(path_, true));
+        writer_.emplace(keeper::open(orders_.path, true));
     } catch (const not_now& why) {
         failed(why.what(), false);
     } catch (const cannot& why) {
@@ -109,8 +160,8 @@ bool keeper_thread::open_writer() {
 bool keeper_thread::attempt_wish() {
     if (!open_writer()) return false;
     try {
-        auto report = grant(*writer_, wish_);
-        if (!names_columns_) {
+        auto report = grant(*writer_, orders_.wish);
+        if (!orders_.names_columns) {
             report.refused.clear();
             report.warnings.clear();
         }
@@ -120,8 +171,9 @@ bool keeper_thread::attempt_wish() {
         return false;
     } catch (const cannot& why) {
         writer_.reset();  // it may be yet another file by now
-        failed(names_columns_ ? why.what()
-                              : "what --watch names cannot be watched; litefeed watch says why",
+        failed(orders_.names_columns
+                   ? why.what()
+                   : "what --watch names cannot be watched; litefeed watch says why",
                true);
         return false;
     }
@@ -138,15 +190,17 @@ void keeper_thread::attempt(stamp seen) {
                 spdlog::warn("{}: a new generation begins ({})", table, reason);
             for (const auto& table : report->dropped) spdlog::warn("{}: the table is gone", table);
             // In words, a refusal names columns, and not every column may be named.
-            if (names_columns_)
+            if (orders_.names_columns)
                 for (const auto& text : report->problems) spdlog::error("{}", text);
             else if (!report->problems.empty())
-                spdlog::error("a table cannot be watched any more: litefeed status {}", path_);
+                spdlog::error("a table cannot be watched any more: litefeed status {}",
+                              orders_.path);
             done_well();
             return;
         }
         if (report.error() != errc::busy) {
-            failed("capture in " + path_ + " cannot be put in order: " + report.error().message(),
+            failed("capture in " + orders_.path +
+                       " cannot be put in order: " + report.error().message(),
                    true);
             writer_.reset();  // opened anew at the next try
         }

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/keeper.hpp"
@@ -17,6 +19,7 @@ struct watch_wish {
     std::vector<std::string> tables;
     bool all = false;
     watch_options options;
+    keeping_wish keeping;
     [[nodiscard]] bool empty() const { return tables.empty() && !all; }
 };
 /// Watches it. Throws `cannot`; `not_now` for what passes.
@@ -24,15 +27,33 @@ struct watch_wish {
 /// Logs what a wish did; `kept`: what stood already too.
 void tell(const watch_report& report, bool kept);
 
-/// The one writer, on a thread of its own. Loops that saw drift ask for a repair; all who ask meanwhile share one.
+struct keeper_orders {
+    std::string path;
+    watch_wish wish;
+    bool names_columns = true;  ///< whether the log and the readers may be told names of columns
+    std::chrono::seconds compact_every{3600};  ///< 0: the log is not thinned here
+};
+
+/// The time by which the log grows old: the system's, but never further on than this process has seen time pass, so that
+/// a clock that jumps ahead makes nothing old. A clock that was set right after a start without one is believed.
+class patient_clock {
+  public:
+    using wall = std::chrono::system_clock::time_point;
+    using steady = std::chrono::steady_clock::time_point;
+    [[nodiscard]] wall now(wall by_system, steady by_steady);
+
+  private:
+    std::optional<std::pair<wall, steady>> begun_;
+};
+
+/// The one writer, on a thread of its own: thins the log from time to time, and repairs. Loops that saw drift ask for a repair; all who ask meanwhile share one.
 class keeper_thread {
   public:
     using done = std::function<void()>;
 
     /// `writer`: none when the file could not be opened yet. `open`: the wish is still to be granted; it is tried until
-    /// it is. `names_columns`: whether the log and the readers may be told names of columns.
-    keeper_thread(std::string path, std::optional<keeper> writer, watch_wish wish, bool open,
-                  bool names_columns);
+    /// it is.
+    keeper_thread(keeper_orders orders, std::optional<keeper> writer, bool open);
     ~keeper_thread();
     keeper_thread(const keeper_thread&) = delete;
     keeper_thread& operator=(const keeper_thread&) = delete;
@@ -55,10 +76,12 @@ class keeper_thread {
     void failed(const std::string& words, bool log);
     void done_well();
 
-    std::string path_;
+    void thin();
+
+    const keeper_orders orders_;
     std::optional<keeper> writer_;
-    watch_wish wish_;
-    const bool names_columns_;
+    patient_clock clock_;
+    std::chrono::steady_clock::time_point next_thinning_;
     mutable std::mutex mutex_;
     std::condition_variable came_;
     std::vector<done> asked_;

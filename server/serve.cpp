@@ -25,28 +25,27 @@ void warn_of_network(const std::string& database) {
 /// The writer, with what --watch names watched, or to be watched when the file lets it (`later`: not now). None: nothing
 /// is written.
 std::unique_ptr<keeper_thread> open_writer(const serve_options& want, bool later) {
-    const watch_wish wish{want.watch, want.watch_all, want.watching};
-    const bool names_columns = want.server.columns.empty();
     const auto& database = want.server.database;
+    const keeper_orders orders{.path = database,
+                               .wish = {want.watch, want.watch_all, want.watching, want.keeping},
+                               .names_columns = want.server.columns.empty(),
+                               .compact_every = std::chrono::seconds(want.compact_every_s)};
+    const watch_wish& wish = orders.wish;
     if (want.server.read_only) {
         if (!wish.empty())
             throw cannot("--read-only cannot watch; leave out --watch and --watch-all");
         return nullptr;
     }
-    if (later)
-        return std::make_unique<keeper_thread>(database, std::nullopt, wish, !wish.empty(),
-                                               names_columns);
+    if (later) return std::make_unique<keeper_thread>(orders, std::nullopt, !wish.empty());
     try {
         auto writer = keeper::open(database, true);
         if (wish.all)
             for (const auto& t : writer.plan_all().watched) spdlog::info("will publish {}", t);
         if (!wish.empty()) tell(grant(writer, wish), true);
-        return std::make_unique<keeper_thread>(database, std::move(writer), wish, false,
-                                               names_columns);
+        return std::make_unique<keeper_thread>(orders, std::move(writer), false);
     } catch (const not_now& why) {
         spdlog::warn("{}; it is tried again until it can be done", why.what());
-        return std::make_unique<keeper_thread>(database, std::nullopt, wish, !wish.empty(),
-                                               names_columns);
+        return std::make_unique<keeper_thread>(orders, std::nullopt, !wish.empty());
     } catch (const cannot& why) {
         if (!wish.empty()) throw;
         spdlog::warn("{}; serving without writing, as with --read-only", why.what());

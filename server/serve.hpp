@@ -14,6 +14,8 @@ struct serve_options {
     std::vector<std::string> watch;
     bool watch_all = false;
     watch_options watching;
+    keeping_wish keeping;
+    std::int64_t compact_every_s = 3600;  ///< 0: never
 };
 
 /// Serves until SIGTERM or SIGINT. Returns the exit code; throws `cannot`.

@@ -12,6 +12,10 @@ using json = nlohmann::ordered_json;
 // Names may hold any bytes; what is not UTF-8 is replaced, as everywhere on the wire.
 std::string dump(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
 
+json time_json(std::int64_t unix_ms) {
+    return unix_ms > 0 ? json(utc_text(unix_ms)) : json(nullptr);
+}
+
 json table_json(const table_status& t) {
     json columns = json::array();
     for (const auto& [name, type] : t.columns) columns.push_back({{"name", name}, {"type", type}});
@@ -30,6 +34,7 @@ json table_json(const table_status& t) {
              {"touched", t.touched},
              {"contract", t.contract},
              {"keep", t.keep},
+             {"retention_s", t.retention_s},
              {"problem", nullptr}};
     if (t.problem) out["problem"] = *t.problem;
     return out;
@@ -57,24 +62,27 @@ std::string tables_json(const std::vector<table_status>& tables, stamp head) {
 }
 
 std::string feed_members(const feed_status& s) {
-    json out{
-        {"feed",
-         {{"format", s.format},
-          {"lineage", s.lineage},
-          {"head", s.head.n},
-          {"floor", s.floor.n},
-          {"entries", s.entries},
-          {"installed_at", s.installed_ms > 0 ? json(utc_text(s.installed_ms)) : json(nullptr)},
-          {"read_only", s.read_only},
-          {"problems", s.problems}}},
-        {"file",
-         {{"path", s.path},
-          {"journal_mode", s.journal_mode},
-          {"schema_version", s.schema_version},
-          {"bytes", s.file_bytes},
-          {"wal_bytes", s.wal_bytes},
-          {"page_bytes", s.page_bytes},
-          {"sqlite", s.sqlite_version}}}};
+    json out{{"feed",
+              {{"format", s.format},
+               {"lineage", s.lineage},
+               {"head", s.head.n},
+               {"floor", s.floor.n},
+               {"entries", s.entries},
+               {"folded", s.folded},
+               {"entries_max", s.entries_max},
+               {"retention_s", s.retention_s},
+               {"installed_at", time_json(s.installed_ms)},
+               {"compacted_at", time_json(s.compacted_ms)},
+               {"read_only", s.read_only},
+               {"problems", s.problems}}},
+             {"file",
+              {{"path", s.path},
+               {"journal_mode", s.journal_mode},
+               {"schema_version", s.schema_version},
+               {"bytes", s.file_bytes},
+               {"wal_bytes", s.wal_bytes},
+               {"page_bytes", s.page_bytes},
+               {"sqlite", s.sqlite_version}}}};
     auto text = dump(out);
     return text.substr(1, text.size() - 2);
 }

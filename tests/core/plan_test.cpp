@@ -13,8 +13,8 @@ namespace {
 struct hand_made_log {
     explicit hand_made_log(const std::string& entries)
         : file(
-              "CREATE TABLE litefeed_log(seq INTEGER PRIMARY KEY, table_id, op, at_ms, key, "
-              "key2)") {
+              "CREATE TABLE litefeed_log(seq INTEGER PRIMARY KEY, table_id, op, at_ms, key, key2);"
+              "CREATE TABLE litefeed_marks(seq INTEGER PRIMARY KEY, digests)") {
         std::istringstream in(entries);
         std::string e;
         while (in >> e) {

@@ -1,0 +1,343 @@
+#include "core/thinning.hpp"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/format.hpp"
+#include "core/log.hpp"
+#include "core/marks.hpp"
+#include "core/value.hpp"
+#include "core/wal.hpp"
+
+namespace litefeed {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+// A batch holds the write lock about this long, whatever the disk.
+constexpr std::chrono::milliseconds batch_time{4};
+constexpr std::int64_t batch_min = 16, batch_begin = 256, batch_max = 8192;
+// A read blocks the writer's commit in a rollback journal, so it is short as well.
+constexpr std::int64_t read_entries = 2000;
+// SQLite checkpoints at 1000 frames by itself, so a WAL this long waits for something.
+constexpr std::int64_t wal_frames_max = 2000, wal_frames_to_checkpoint = 1000;
+// Rows whose entries are folded in one pass: bounds the memory, to some 64 MB.
+constexpr std::int64_t fold_rows_max = 1'000'000;
+
+struct hash_of_key {
+    std::size_t operator()(const XXH128_hash_t& h) const noexcept { return h.low64; }
+};
+struct same_key {
+    bool operator()(const XXH128_hash_t& a, const XXH128_hash_t& b) const noexcept {
+        return XXH128_isEqual(a, b) != 0;
+    }
+};
+
+// Anybody may write a number into the file.
+std::int64_t window_ms(std::int64_t seconds) {
+    return 1000 * std::clamp<std::int64_t>(seconds, 0, 10'000'000'000);
+}
+
+// How a table's entries are thinned.
+struct table_rule {
+    bool latest = false;
+    std::int64_t cutoff_ms = 0;  // older ones may go
+    stamp generation_at;         // what is below tells nobody anything any more
+};
+
+class thinner {
+  public:
+    thinner(const connection& db, const thinning_options& options,
+            const std::function<bool(const thinning_report&)>& go_on)
+        : db_(db), options_(options), go_on_(go_on), log_(db) {}
+
+    thinning_report run() {
+        if (load()) {
+            report_.finished = true;
+            remove_through(std::max(end_by_age(), end_by_count()));
+            fold();
+        }
+        report_.finished = report_.finished && !stopped_;
+        return report_;
+    }
+
+  private:
+    // False when there is nothing to do.
+    bool load() {
+        const transaction read(db_, transaction::kind::deferred);
+        const meta m = read_meta(db_);
+        schema_version_ = db_.integer("PRAGMA main.schema_version");
+        report_.floor = m.floor;
+        folded_ = m.folded;
+        entries_max_ = m.entries_max;
+        statement newest =
+            prepare_own(db_, "SELECT seq, at_ms FROM main.litefeed_log ORDER BY seq DESC LIMIT 1");
+        if (!newest.step()) return false;
+        head_ = {newest.integer(0)};
+        now_ms_ = std::min(options_.now_ms, newest.integer(1));
+        statement slowest = prepare_own(db_, "SELECT min(seq) FROM main.litefeed_consumers");
+        if (slowest.step() && !slowest.is_null(0)) slowest_ = {slowest.integer(0)};
+        rules_of_file_ = {false, now_ms_ - window_ms(m.retention_s), {}};
+        for (const watched_table& t : read_tables(db_)) {
+            const std::int64_t window_s =
+                t.keeping.retention_s > 0 ? t.keeping.retention_s : m.retention_s;
+            const bool latest = t.keeping.latest && t.watched;
+            rules_[t.table_id] = {latest, now_ms_ - window_ms(window_s), t.generation_at};
+            any_latest_ = any_latest_ || latest;
+        }
+        return true;
+    }
+
+    [[nodiscard]] const table_rule& rule(std::int64_t table_id) const {
+        const auto found = rules_.find(table_id);
+        return found != rules_.end() ? found->second : rules_of_file_;
+    }
+
+    // The newest is never removed, or a number would come twice.
+    [[nodiscard]] stamp highest_removable() const { return {head_.n - 1}; }
+    [[nodiscard]] stamp highest_by_age() const { return std::min(highest_removable(), slowest_); }
+
+    // Calls `each(seq, table_id, op, at_ms, row)` for the entries above `after` until it answers false.
+    template <class Each>
+    bool read_entries_above(stamp after, Each&& each) {
+        statement rows =
+            prepare_own(db_, "SELECT seq, table_id, op, at_ms, " +
+                                 log_key_columns(static_cast<std::size_t>(log_.key_width())) +
+                                 " FROM main.litefeed_log WHERE seq > ?1 ORDER BY seq LIMIT ?2");
+        for (;;) {
+            {
+                const transaction read(db_, transaction::kind::deferred);
+                // A log that is wider by now has keys of which only a part would be seen.
+                if (db_.integer("PRAGMA main.schema_version") != schema_version_) {
+                    stopped_ = true;
+                    return false;
+                }
+                rows.bind(1, after.n).bind(2, read_entries);
+                std::int64_t count = 0;
+                bool more = true;
+                while (more && rows.step()) {
+                    ++count;
+                    after = {rows.integer(0)};
+                    const std::string_view op = rows.text(2);
+                    more = each(after, rows.integer(1), op.empty() ? ' ' : op.front(),
+                                rows.integer(3), rows);
+                }
+                rows.reset();
+                if (!more || count < read_entries) return true;
+            }
+            if (!goes_on()) return false;
+        }
+    }
+
+    // How far the log's beginning is older than its tables' windows. An entry from the future, by a clock that stood
+    // wrong, goes with what follows it: it neither ends the search nor is old by itself.
+    stamp end_by_age() {
+        stamp end;
+        if (any_latest_) return end;
+        (void)read_entries_above(report_.floor, [&](stamp at, std::int64_t table_id, char,
+                                                    std::int64_t at_ms, const statement&) {
+            if (at > highest_by_age()) return false;
+            if (at_ms < rule(table_id).cutoff_ms) end = at;
+            return at_ms < rule(table_id).cutoff_ms || at_ms > now_ms_;
+        });
+        return end;
+    }
+
+    stamp end_by_count() {
+        std::int64_t surplus = head_.n - report_.floor.n - folded_ - entries_max_;
+        stamp end;
+        if (entries_max_ <= 0 || surplus <= 0) return end;
+        (void)read_entries_above(report_.floor,
+                                 [&](stamp at, std::int64_t, char, std::int64_t, const statement&) {
+                                     end = std::min(at, highest_removable());
+                                     return --surplus > 0;
+                                 });
+        return end;
+    }
+
+    void remove_through(stamp end) {
+        report_.expected += std::max<std::int64_t>(0, end.n - report_.floor.n);
+        while (report_.floor < end && !stopped_) {
+            (void)write([&] { remove_some(end); });
+        }
+    }
+
+    void remove_some(stamp end) {
+        const meta m = read_meta(db_);  // somebody else may thin it, too
+        report_.floor = std::max(report_.floor, m.floor);
+        if (m.floor >= end) return;
+        statement last = prepare_own(
+            db_,
+            "SELECT max(seq), count(*) FROM (SELECT seq FROM main.litefeed_log WHERE seq > ?1 AND "
+            "seq <= ?2 ORDER BY seq LIMIT ?3)");
+        last.bind(1, m.floor.n).bind(2, end.n).bind(3, batch_);
+        if (!last.step() || last.is_null(0)) {
+            report_.floor = end;  // folded meanwhile
+            return;
+        }
+        const stamp through{last.integer(0)};
+        const std::int64_t count = last.integer(1);
+        last.reset();
+        const std::uint32_t digest = log_.digest_at(through).value_or(0);
+        statement remove =
+            prepare_own(db_, "DELETE FROM main.litefeed_log WHERE seq > ?1 AND seq <= ?2");
+        remove.bind(1, m.floor.n).bind(2, through.n).run();
+        const std::int64_t folded = m.folded > 0 ? count_marks(db_, m.floor, through) : 0;
+        if (m.folded > 0) drop_marks_below(db_, through);
+        statement state = prepare_own(
+            db_,
+            "UPDATE main.litefeed_meta SET floor = ?1, floor_digest = ?2, folded = folded - ?3, "
+            "compacted_at_ms = ?4 WHERE id = 0");
+        state.bind(1, through.n).bind(2, static_cast<std::int64_t>(digest)).bind(3, folded);
+        state.bind(4, options_.now_ms).run();
+        report_.floor = through;
+        report_.removed += count;
+    }
+
+    void fold() {
+        if (!any_latest_ || stopped_) return;
+        const stamp begin = report_.floor, end = highest_by_age();
+        const std::int64_t standing = head_.n - report_.floor.n - folded_;
+        const auto passes = static_cast<std::uint64_t>(standing / fold_rows_max + 1);
+        for (std::uint64_t pass = 0; pass < passes && !stopped_; ++pass)
+            remove_each(foldable(begin, end, pass, passes));
+    }
+
+    // The entries that the next one of the same row makes needless, of those rows whose turn it is. Only a non-insert
+    // before a non-insert is: then no reader's hint changes, wherever it stands. A touch never stands for an update.
+    std::vector<stamp> foldable(stamp begin, stamp end, std::uint64_t pass, std::uint64_t passes) {
+        struct candidate {
+            stamp at;
+            bool touch;
+        };
+        std::unordered_map<XXH128_hash_t, candidate, hash_of_key, same_key> last;
+        std::vector<stamp> out;
+        std::string name;
+        const auto look = [&](stamp at, std::int64_t table_id, char op, std::int64_t at_ms,
+                              const statement& row) {
+            const table_rule& how = rule(table_id);
+            const bool old = at <= end && at_ms < how.cutoff_ms;
+            if (at < how.generation_at) {
+                if (pass == 0 && old && op != 'x') out.push_back(at);
+                return true;
+            }
+            if (op != 'i' && op != 'u' && op != 'd' && op != 't') return true;
+            name.assign(reinterpret_cast<const char*>(&table_id), sizeof table_id);
+            encode_columns(row, first_key_column, log_.key_width(), name);
+            const XXH128_hash_t hash = XXH3_128bits(name.data(), name.size());
+            if (hash.high64 % passes != pass) return true;
+            const auto found = last.find(hash);
+            if (found != last.end() && op != 'i' && (op != 't' || found->second.touch))
+                out.push_back(found->second.at);
+            if (op != 'i' && old) {
+                last[hash] = {at, op == 't'};
+            } else if (found != last.end()) {
+                last.erase(found);
+            }
+            return true;
+        };
+        if (!read_entries_above(begin, look)) return {};
+        std::sort(out.begin(), out.end());
+        return out;
+    }
+
+    void remove_each(const std::vector<stamp>& entries) {
+        report_.expected += static_cast<std::int64_t>(entries.size());
+        for (auto next = entries.begin(); next != entries.end() && !stopped_;) {
+            const auto last = next + std::min<std::ptrdiff_t>(batch_, entries.end() - next);
+            if (write([&] { fold_some(next, last); })) next = last;
+        }
+    }
+
+    void fold_some(std::vector<stamp>::const_iterator next,
+                   std::vector<stamp>::const_iterator last) {
+        const stamp floor = read_meta(db_).floor;
+        statement remove = prepare_own(db_, "DELETE FROM main.litefeed_log WHERE seq = ?1");
+        std::vector<folded_entry> folded;
+        for (; next != last; ++next) {
+            if (*next <= floor) continue;
+            const auto digest = log_.digest_at(*next);
+            remove.bind(1, next->n).run();
+            if (sqlite3_changes(db_.get()) > 0) folded.emplace_back(*next, digest.value_or(0));
+        }
+        keep_marks(db_, folded);
+        const auto count = static_cast<std::int64_t>(folded.size());
+        statement state = prepare_own(
+            db_,
+            "UPDATE main.litefeed_meta SET folded = folded + ?1, compacted_at_ms = ?2 WHERE id = "
+            "0");
+        state.bind(1, count).bind(2, options_.now_ms).run();
+        report_.folded += count;
+    }
+
+    bool goes_on() {
+        stopped_ = stopped_ || !go_on_(report_);
+        return !stopped_;
+    }
+
+    // One batch, whose size follows from how long the last one held the lock. False when nothing was written: it is a
+    // writer's turn, or thinning is to end.
+    template <class Work>
+    bool write(Work&& work) {
+        if (!wal_has_room()) {
+            stopped_ = true;
+            return false;
+        }
+        const thinning_report before = report_;
+        clock::duration took{};
+        try {
+            transaction batch(db_, transaction::kind::immediate);
+            const auto begun = clock::now();
+            work();
+            batch.commit();
+            took = clock::now() - begun;
+        } catch (const sqlite_error& e) {
+            if (e.code() != make_error_code(errc::busy)) throw;
+            report_ = before;
+            (void)goes_on();
+            return false;
+        }
+        if (took > batch_time) batch_ = std::max(batch_ / 2, batch_min);
+        if (took < batch_time / 2) batch_ = std::min(batch_ * 2, batch_max);
+        (void)goes_on();
+        return true;
+    }
+
+    bool wal_has_room() const {
+        const std::int64_t frames = wal_frames(db_);
+        if (!options_.checkpoints) return frames < wal_frames_max;
+        if (frames < wal_frames_to_checkpoint) return true;
+        statement checkpoint = db_.prepare("PRAGMA main.wal_checkpoint(PASSIVE)");
+        const bool all = checkpoint.step() && checkpoint.integer(1) == checkpoint.integer(2);
+        return all || frames < wal_frames_max;
+    }
+
+    static constexpr int first_key_column = 4;
+
+    const connection& db_;
+    const thinning_options& options_;
+    const std::function<bool(const thinning_report&)>& go_on_;
+    log_reader log_;
+    thinning_report report_;
+    stamp head_, slowest_ = stamp_max;
+    std::int64_t now_ms_ = 0, folded_ = 0, entries_max_ = 0, schema_version_ = 0;
+    bool any_latest_ = false, stopped_ = false;
+    table_rule rules_of_file_;
+    std::unordered_map<std::int64_t, table_rule> rules_;
+    std::int64_t batch_ = batch_begin;
+};
+
+}  // namespace
+
+thinning_report thin_log(const connection& db, const thinning_options& options,
+                         const std::function<bool(const thinning_report&)>& go_on) {
+    return thinner(db, options, go_on).run();
+}
+
+}  // namespace litefeed
