@@ -20,9 +20,13 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-// A batch holds the write lock about this long, whatever the disk.
-constexpr std::chrono::milliseconds batch_time{4};
-constexpr std::int64_t batch_min = 16, batch_begin = 256, batch_max = 8192;
+// What a batch does takes about this long. The commit comes on top: nothing in a WAL, some milliseconds of waiting for
+// the disk in a rollback journal, however little was done; so there a batch is larger.
+constexpr std::chrono::microseconds work_in_wal{1000}, work_in_rollback{4000};
+constexpr std::int64_t batch_min = 256, batch_begin = 512, batch_max = 8192;
+// A writer that finds the lock taken waits 1, 2, 5, 10 ms and longer: it must find it free most of the time.
+constexpr int pauses_per_batch = 4;
+constexpr std::chrono::milliseconds pause_for_a_writer{20};
 // A read blocks the writer's commit in a rollback journal, so it is short as well.
 constexpr std::int64_t read_entries = 2000;
 // SQLite checkpoints at 1000 frames by itself, so a WAL this long waits for something.
@@ -51,19 +55,48 @@ struct table_rule {
     stamp generation_at;         // what is below tells nobody anything any more
 };
 
+// What a power failure takes back of it is thinned again: no batch has to wait for the disk while it holds the lock. Not
+// so in a rollback journal, where a batch that is only half on the disk would be a broken file.
+class relaxed_sync {
+  public:
+    explicit relaxed_sync(const connection& db)
+        : db_(db), before_(db.text("PRAGMA main.synchronous")) {
+        if (db.text("PRAGMA main.journal_mode") == "wal")
+            db_.execute("PRAGMA main.synchronous = NORMAL");
+    }
+    ~relaxed_sync() {
+        try {
+            db_.execute("PRAGMA main.synchronous = " + before_);
+        } catch (const sqlite_error&) {  // NOLINT(bugprone-empty-catch): then it stays relaxed
+        }
+    }
+    relaxed_sync(const relaxed_sync&) = delete;
+    relaxed_sync& operator=(const relaxed_sync&) = delete;
+
+  private:
+    const connection& db_;
+    std::string before_;
+};
+
 class thinner {
   public:
     thinner(const connection& db, const thinning_options& options,
             const std::function<bool(const thinning_report&)>& go_on)
-        : db_(db), options_(options), go_on_(go_on), log_(db) {}
+        : db_(db),
+          options_(options),
+          go_on_(go_on),
+          log_(db),
+          wal_(db.text("PRAGMA main.journal_mode") == "wal") {}
 
     thinning_report run() {
         if (load()) {
             report_.finished = true;
+            const relaxed_sync relaxed(db_);
             remove_through(std::max(end_by_age(), end_by_count()));
             fold();
         }
         report_.finished = report_.finished && !stopped_;
+        report_.pause = {};
         return report_;
     }
 
@@ -111,6 +144,7 @@ class thinner {
                                  log_key_columns(static_cast<std::size_t>(log_.key_width())) +
                                  " FROM main.litefeed_log WHERE seq > ?1 ORDER BY seq LIMIT ?2");
         for (;;) {
+            const auto begun = clock::now();
             {
                 const transaction read(db_, transaction::kind::deferred);
                 // A log that is wider by now has keys of which only a part would be seen.
@@ -131,7 +165,8 @@ class thinner {
                 rows.reset();
                 if (!more || count < read_entries) return true;
             }
-            if (!goes_on()) return false;
+            // Readers stand in a writer's way in a rollback journal only.
+            if (!goes_on(wal_ ? clock::duration{} : clock::now() - begun)) return false;
         }
     }
 
@@ -276,7 +311,8 @@ class thinner {
         report_.folded += count;
     }
 
-    bool goes_on() {
+    bool goes_on(clock::duration pause) {
+        report_.pause = std::chrono::duration_cast<std::chrono::microseconds>(pause);
         stopped_ = stopped_ || !go_on_(report_);
         return !stopped_;
     }
@@ -290,26 +326,29 @@ class thinner {
             return false;
         }
         const thinning_report before = report_;
-        clock::duration took{};
+        const auto aim = wal_ ? work_in_wal : work_in_rollback;
+        clock::duration worked{}, held{};
         try {
             transaction batch(db_, transaction::kind::immediate);
             const auto begun = clock::now();
             work();
+            worked = clock::now() - begun;
             batch.commit();
-            took = clock::now() - begun;
+            held = clock::now() - begun;
         } catch (const sqlite_error& e) {
             if (e.code() != make_error_code(errc::busy)) throw;
             report_ = before;
-            (void)goes_on();
+            (void)goes_on(pause_for_a_writer);
             return false;
         }
-        if (took > batch_time) batch_ = std::max(batch_ / 2, batch_min);
-        if (took < batch_time / 2) batch_ = std::min(batch_ * 2, batch_max);
-        (void)goes_on();
+        if (worked > aim) batch_ = std::max(batch_ / 2, batch_min);
+        if (worked < aim / 2) batch_ = std::min(batch_ * 2, batch_max);
+        (void)goes_on(pauses_per_batch * held);
         return true;
     }
 
     bool wal_has_room() const {
+        if (!wal_) return true;
         const std::int64_t frames = wal_frames(db_);
         if (!options_.checkpoints) return frames < wal_frames_max;
         if (frames < wal_frames_to_checkpoint) return true;
@@ -324,6 +363,7 @@ class thinner {
     const thinning_options& options_;
     const std::function<bool(const thinning_report&)>& go_on_;
     log_reader log_;
+    const bool wal_;
     thinning_report report_;
     stamp head_, slowest_ = stamp_max;
     std::int64_t now_ms_ = 0, folded_ = 0, entries_max_ = 0, schema_version_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 
@@ -13,6 +14,8 @@ struct thinning_report {
     std::int64_t folded{};    ///< entries of tables kept as `latest` whose row has a later one
     std::int64_t expected{};  ///< of both, how many there are to be, as far as is known
     stamp floor;
+    std::chrono::microseconds
+        pause{};      ///< how long to leave the file to others before the next part
     bool finished{};  ///< false: stopped by `go_on`, or the WAL is long and waits for a checkpoint
 };
 
@@ -28,7 +31,7 @@ struct thinning_options {
 /// kept as `latest`, folds instead. Never the newest entry; nothing above the slowest consumer but for `entries_max`.
 ///
 /// Reads in short transactions, and removes in batches of a few milliseconds, each one BEGIN IMMEDIATE. `go_on` is called
-/// between them, outside of any transaction, and ends it by false; there the caller pauses, so that writers get their turn.
+/// between them, outside of any transaction; it waits for `pause`, or ends the thinning by false.
 /// Throws sqlite_error, errc::damaged as system_error; what was removed by then stays so, and is consistent.
 thinning_report thin_log(const connection& db, const thinning_options& options,
                          const std::function<bool(const thinning_report&)>& go_on);

@@ -67,7 +67,6 @@ int run_watch(const std::string& database, const std::vector<std::string>& table
 
 int run_compact(const std::string& database, std::int64_t entries_max) {
     using std::chrono::steady_clock;
-    constexpr auto pause = std::chrono::milliseconds(2);
     constexpr auto between_lines = std::chrono::seconds(1),
                    patience_for_writers = std::chrono::seconds(30);
     auto writer = keeper::open(database, false);
@@ -77,11 +76,11 @@ int run_compact(const std::string& database, std::int64_t entries_max) {
     const auto go_on = [&](const thinning_report& so_far) {
         const auto now = steady_clock::now();
         if (std::exchange(done, so_far.removed + so_far.folded) != done) moved = now;
-        if (now - told > between_lines) {
+        if (so_far.expected > 0 && now - told > between_lines) {
             told = now;
             std::cerr << "thinned " << done << " of " << so_far.expected << " entries" << std::endl;
         }
-        std::this_thread::sleep_for(pause);
+        std::this_thread::sleep_for(so_far.pause);
         return now - moved < patience_for_writers;
     };
     const auto report = writer.thin(now_ms(), go_on);

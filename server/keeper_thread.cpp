@@ -13,8 +13,6 @@ namespace {
 constexpr int tries_max = 20;
 constexpr std::chrono::milliseconds pause_between_tries{10};
 constexpr std::chrono::milliseconds pause_between_wishes{250};
-// Thinning leaves writers three times what it takes: a batch holds the lock for some 4 ms.
-constexpr std::chrono::milliseconds pause_between_batches{12};
 // What stopped it has passed by then: a long WAL, a writer that wrote all the time.
 constexpr std::chrono::minutes pause_after_a_stop{1};
 
@@ -119,9 +117,9 @@ void keeper_thread::thin() {
     next_thinning_ = std::chrono::steady_clock::now() + orders_.compact_every;
     if (!open_writer()) return;
     bool called_away = false;
-    const auto go_on = [&](const thinning_report&) {
+    const auto go_on = [&](const thinning_report& so_far) {
         std::unique_lock lock(mutex_);
-        called_away = came_.wait_for(lock, pause_between_batches,
+        called_away = came_.wait_for(lock, so_far.pause,
                                      [&] { return stopping_ || !asked_.empty() || wish_open_; });
         return !called_away;
     };

@@ -11,7 +11,7 @@ from harness import strict_json
 from harness.database import Database
 from harness.reading import all_changes
 from harness.replica import Replica
-from harness.server import binary
+from harness.server import binary, is_sanitized
 from harness.tools import litefeed
 from harness.waiting import eventually
 
@@ -352,7 +352,7 @@ def test_a_row_of_100_mb_passes_by_without_filling_the_memory(what, database, se
             if after is None:
                 break
         assert ids == [1, 2, 7, 8]
-        assert peak_mb(feed) - standing < 30, (standing, peak_mb(feed))
+        assert is_sanitized() or peak_mb(feed) - standing < 30, (standing, peak_mb(feed))
     # Short again, it comes whole.
     db.run("UPDATE notes SET title='short' WHERE id=7")
     assert feed.changes(since=0)["changes"][2]["row"] == {"id": 7, "title": "short"}
@@ -433,4 +433,4 @@ def test_a_key_of_64_mb_is_a_key(database, server, tmp_path):
     db.run("INSERT INTO notes VALUES('aa', 1)")  # before it, so that a page of one is small
     page = feed.get_rows("notes", limit=1)
     assert page.status == 200 and len(page.json()["next"]) <= 512
-    assert peak_mb(feed) - standing < 12 * size / 1e6
+    assert is_sanitized() or peak_mb(feed) - standing < 12 * size / 1e6
