@@ -346,9 +346,13 @@ watch_report keeper::watch_all(const watch_options& options, const keeping_wish&
     return report;
 }
 
-watch_report keeper::plan_all() {
-    const transaction read(impl_->db, transaction::kind::deferred);
-    return impl_->watch_all({}, {}, true);
+watch_report keeper::plan_all(const watch_options& options) {
+    watch_report report;
+    impl_->explain("look at the tables", [&] {
+        const transaction read(impl_->db, transaction::kind::deferred);
+        report = impl_->watch_all(options, {}, true);
+    });
+    return report;
 }
 
 void keeper::unwatch(const std::vector<std::string>& tables) {

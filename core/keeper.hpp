@@ -54,8 +54,8 @@ class keeper {
                        const keeping_wish& keeping = {});
     /// Watches every ordinary table that can be; lists the others in `refused`.
     watch_report watch_all(const watch_options& options, const keeping_wish& keeping = {});
-    /// What `watch_all` would do, without writing.
-    watch_report plan_all();
+    /// What `watch_all` would do, without writing. Throws as it does.
+    watch_report plan_all(const watch_options& options);
     /// Removes the capture of `tables`; readers are told `truncate`. Throws `cannot` for a table that is not watched.
     void unwatch(const std::vector<std::string>& tables);
     /// Removes everything of litefeed's: schema and data as before the first `watch`. Returns the tables that were

@@ -280,7 +280,11 @@ class run {
     }
 
     void tell_change(const planned_change& p, log_reader::walk& entries) {
-        if (!entries.to(p.at)) return;  // cannot be: the base is at or above the floor, as this is
+        if (!entries.to(p.at)) {
+            // Folded since the plan was made: the row's next entry stands above the ceiling, for the next run.
+            if (!now_.log().digest_at(p.at)) fail(errc::damaged);
+            return;
+        }
         catalog_table* t = now_.tables().find(entries.table_id());
         if (t == nullptr) return;
         const std::uint32_t name = name_index(*t);

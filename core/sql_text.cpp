@@ -139,9 +139,11 @@ std::vector<sql_token> sql_tokens(std::string_view sql) {
             end = quoted_end(sql, at + 1, '\'');
         } else if (is_digit(c) || (c == '.' && at + 1 < sql.size() && is_digit(sql[at + 1]))) {
             what = kind::number;
-            while (end < sql.size() &&
-                   (is_name(sql[end]) || sql[end] == '.' ||
-                    ((sql[end] == '+' || sql[end] == '-') && lower(sql[end - 1]) == 'e'))) {
+            // 1e-5, but 0x1e-5 is a difference.
+            const bool is_hex = c == '0' && at + 1 < sql.size() && lower(sql[at + 1]) == 'x';
+            while (end < sql.size() && (is_name(sql[end]) || sql[end] == '.' ||
+                                        (!is_hex && (sql[end] == '+' || sql[end] == '-') &&
+                                         lower(sql[end - 1]) == 'e'))) {
                 ++end;
             }
         } else if (is_name(c)) {

@@ -12,7 +12,8 @@ namespace {
 // A repair meets writers: a few short tries, then whoever asked decides.
 constexpr int tries_max = 20;
 constexpr std::chrono::milliseconds pause_between_tries{10};
-constexpr std::chrono::milliseconds pause_between_wishes{250};
+// What a few tries did not do waits for something: the owner's file is left alone meanwhile.
+constexpr std::chrono::milliseconds pause_after_a_failure{250};
 // What stopped it has passed by then: a long WAL, a writer that wrote all the time.
 constexpr std::chrono::minutes pause_after_a_stop{1};
 
@@ -86,27 +87,28 @@ std::string keeper_thread::trouble() const {
 }
 
 void keeper_thread::work() {
-    bool wish_open = false;
+    bool wish_open = false, repair_open = false;
+    stamp seen;
     for (;;) {
         std::vector<done> now;
-        stamp seen;
         {
             std::unique_lock lock(mutex_);
-            const auto asked = [&] { return stopping_ || !asked_.empty(); };
-            if (wish_open)
-                came_.wait_for(lock, pause_between_wishes, asked);
+            const auto asked = [&] { return !asked_.empty() || wish_open_; };
+            if (repair_open || wish_open)
+                came_.wait_for(lock, pause_after_a_failure, [&] { return stopping_; });
             else if (orders_.compact_every.count() > 0)
-                came_.wait_until(lock, next_thinning_, [&] { return asked() || wish_open_; });
+                came_.wait_until(lock, next_thinning_, [&] { return stopping_ || asked(); });
             else
-                came_.wait(lock, [&] { return asked() || wish_open_; });
+                came_.wait(lock, [&] { return stopping_ || asked(); });
             if (stopping_) return;
             now.swap(asked_);
-            seen = std::exchange(seen_, stamp{});
+            seen = std::max(seen, std::exchange(seen_, stamp{}));
             if (wish_open_) writer_.reset();  // it has the file that was
             wish_open = std::exchange(wish_open_, false) || wish_open;
         }
         if (wish_open) wish_open = !attempt_wish();
-        if (!now.empty()) attempt(seen);
+        if (!now.empty() || repair_open) repair_open = !attempt(seen);
+        if (!repair_open) seen = {};
         for (const auto& after : now) after();
         if (orders_.compact_every.count() > 0 && std::chrono::steady_clock::now() >= next_thinning_)
             thin();
@@ -179,9 +181,10 @@ bool keeper_thread::attempt_wish() {
     return true;
 }
 
-void keeper_thread::attempt(stamp seen) {
+// False: to be tried again.
+bool keeper_thread::attempt(stamp seen) {
     for (int i = 0; i < tries_max; ++i) {
-        if (!open_writer()) return;
+        if (!open_writer()) return false;
         const auto report = writer_->repair(seen);
         if (report) {
             for (const auto& [table, reason] : report->generations)
@@ -194,17 +197,20 @@ void keeper_thread::attempt(stamp seen) {
                 spdlog::error("a table cannot be watched any more: litefeed status {}",
                               orders_.path);
             done_well();
-            return;
+            return true;
         }
+        const std::string words =
+            "capture in " + orders_.path + " cannot be put in order: " + report.error().message();
         if (report.error() != errc::busy) {
-            failed("capture in " + orders_.path +
-                       " cannot be put in order: " + report.error().message(),
-                   true);
+            failed(words, true);
             writer_.reset();  // opened anew at the next try
+            return false;
         }
+        if (i + 1 == tries_max) failed(words, false);
         std::unique_lock lock(mutex_);
-        if (came_.wait_for(lock, pause_between_tries, [&] { return stopping_; })) return;
+        if (came_.wait_for(lock, pause_between_tries, [&] { return stopping_; })) return false;
     }
+    return false;
 }
 
 void keeper_thread::failed(const std::string& words, bool log) {

@@ -69,7 +69,7 @@ class keeper_thread {
 
   private:
     void work();
-    void attempt(stamp seen);
+    bool attempt(stamp seen);
     bool attempt_wish();
     bool open_writer();
     /// `log`: not for what only passes.

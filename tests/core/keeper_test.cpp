@@ -112,7 +112,7 @@ TEST_CASE(
 TEST_CASE("watch-all takes what it can and lists the rest; its plan writes nothing") {
     owner_file f(notes + ";CREATE VIEW w AS SELECT 1; CREATE TABLE s(x)");
     const std::string bytes = f.bytes();
-    const watch_report plan = keeper_of(f).plan_all();
+    const watch_report plan = keeper_of(f).plan_all({});
     CHECK(plan.watched == std::vector<std::string>{"t", "s"});
     CHECK(f.bytes() == bytes);
     const watch_report done = keeper_of(f).watch_all({});

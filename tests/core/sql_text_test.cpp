@@ -137,6 +137,7 @@ TEST_CASE("a generated column's expression is found by its place") {
 
 TEST_CASE("names in an expression are its identifiers, functions' names left out") {
     CHECK(names("lower(a) || \"b c\" || 'd' || x'00' || 1e5") == "a,b c");
+    CHECK(names("a + 1e-5 + 0x1e+b") == "a,b");
     CHECK(names("CASE WHEN a THEN b END") == "CASE,WHEN,a,THEN,b,END");
     CHECK(names("coalesce(max (a), [b], `c`)") == "a,b,c");
     CHECK(names("") == "");
