@@ -14,10 +14,11 @@ namespace litefeed {
 namespace {
 
 // The door: what is thrown inside comes out as a result.
-template <class Work>
-auto guarded(Work&& work) -> result<decltype(work())> {
+template <class Impl, class Work>
+auto guarded(Impl& in, Work&& work) -> result<decltype(work())> {
     using outcome = result<decltype(work())>;
     try {
+        in.verify_file();
         return outcome(boost::system::in_place_value, work());
     } catch (const sqlite_error& e) {
         return outcome(boost::system::in_place_error, e.code());
@@ -55,18 +56,52 @@ std::int64_t file_bytes(const std::string& path) {
 }  // namespace
 
 struct feed::impl {
-    impl(std::string p, feed_options options)
-        : path(std::move(p)), view(open_reader(path, options), options) {
-        if (!options.serving) check_rules(view.db(), options.columns);
-        data_version = view.db().prepare("PRAGMA main.data_version");
+    impl(std::string p, const feed_options& options)
+        : path(std::move(p)), view(std::in_place, path, open_reader(path, options), options) {
+        if (!options.serving) check_rules(view->db(), options.columns);
+        data_version = view->db().prepare("PRAGMA main.data_version");
+    }
+
+    std::int64_t count_of_commits() {
+        use row(data_version);
+        row->step();
+        return row->integer(0);
+    }
+
+    // Before each read. A file that was written over from outside of SQLite, as cp does, has another length or time,
+    // while SQLite's own count of commits stands; then what this connection holds in its cache is another file's.
+    void verify_file() {
+        view->refuse_unreadable();
+        const std::int64_t commits = count_of_commits();
+        const bool written_over = view->touched() && commits == last_commits;
+        last_commits = commits;
+        if (written_over) reopen();
+    }
+
+    void reopen() {
+        const feed_options options = view->options();
+        try {
+            connection db = open_reader(path, options);
+            data_version = {};
+            view.emplace(path, std::move(db), options);
+        } catch (const cannot& why) {
+            throw sqlite_error(SQLITE_READONLY_DBMOVED, why.what());
+        }
+        data_version = view->db().prepare("PRAGMA main.data_version");
+        last_commits = count_of_commits();
+        reopened = true;
     }
 
     // What came since the last look, table by table.
-    sight look() {
-        feed_view::snapshot now(view);
+    sight look(const std::optional<rest_cursor>& known) {
+        feed_view::snapshot now(*view);
         sight out{now.head(), false, now.unrecorded()};
-        const bool other_history = looked && (now.state().lineage != lineage || now.head() < head);
-        out.ask_again = other_history || (looked && now.reloaded() && view.options().read_only);
+        const auto before = looked ? std::optional(here) : known;
+        if (before && now.installed() && now.state().short_lineage() == before->lineage &&
+            before->at > now.state().floor && now.cursor_at(before->at) != *before)
+            out.gone = before;
+        const bool other_history = looked && (now.state().lineage != lineage || out.gone);
+        out.ask_again = other_history || (looked && now.reloaded() && view->options().read_only);
         if (!looked || other_history) {
             newest_of.clear();
             newest_of_any = first_head = now.head();
@@ -104,7 +139,7 @@ struct feed::impl {
     }
 
     std::vector<table_status> tables() {
-        feed_view::snapshot now(view);
+        feed_view::snapshot now(*view);
         std::vector<table_status> out;
         if (!now.installed()) return out;
         struct counts {
@@ -152,7 +187,7 @@ struct feed::impl {
     }
 
     feed_status status() {
-        feed_view::snapshot now(view);
+        feed_view::snapshot now(*view);
         feed_status out;
         out.path = path;
         out.sqlite_version = sqlite3_libversion();
@@ -161,7 +196,7 @@ struct feed::impl {
         out.file_bytes = file_bytes(path);
         out.wal_bytes = file_bytes(path + "-wal");
         out.schema_version = now.schema_version();
-        out.read_only = view.options().read_only;
+        out.read_only = view->options().read_only;
         if (!now.installed()) return out;
         out.lineage = now.state().lineage;
         out.format = now.state().format;
@@ -182,10 +217,11 @@ struct feed::impl {
     }
 
     std::string path;
-    feed_view view;
+    std::optional<feed_view> view;
     plan_cache plans;
     statement data_version;
-    std::int64_t last_data_version = -1;
+    std::int64_t last_commits = -1, told_commits = -1;
+    bool reopened = false;
 
     bool looked = false;
     stamp head, first_head, newest_of_any;
@@ -229,59 +265,57 @@ feed feed::open(const std::string& path, feed_options options) {
 }
 
 result<bool> feed::moved() {
-    return guarded([&] {
-        impl_->view.refuse_unreadable();
-        use row(impl_->data_version);
-        row->step();
-        const std::int64_t now = row->integer(0);
-        return std::exchange(impl_->last_data_version, now) != now;
+    return guarded(*impl_, [&] {
+        const bool another =
+            std::exchange(impl_->told_commits, impl_->last_commits) != impl_->last_commits;
+        return std::exchange(impl_->reopened, false) || another;
     });
 }
 
-result<sight> feed::look() {
-    return guarded([&] { return impl_->look(); });
+result<sight> feed::look(const std::optional<rest_cursor>& known) {
+    return guarded(*impl_, [&] { return impl_->look(known); });
 }
 
 stamp feed::newest(const selection& want) const { return impl_->newest(want); }
 
-stamp feed::verified_through() const { return impl_->view.verified_through(); }
+stamp feed::verified_through() const { return impl_->view->verified_through(); }
 
 stamp feed::head() const { return impl_->head; }
 
 rest_cursor feed::bookmark() const { return impl_->here; }
 
 result<answer> feed::changes(const question& q) {
-    return guarded([&] {
-        const feed_view::snapshot now(impl_->view);
+    return guarded(*impl_, [&] {
+        const feed_view::snapshot now(*impl_->view);
         return answer_changes(now, impl_->plans, q);
     });
 }
 
 result<rows_page> feed::rows(const rows_question& q) {
-    return guarded([&] {
-        const feed_view::snapshot now(impl_->view);
+    return guarded(*impl_, [&] {
+        const feed_view::snapshot now(*impl_->view);
         return answer_rows(now, q);
     });
 }
 
 result<std::optional<std::string>> feed::unknown(const selection& want) {
-    return guarded([&] {
-        const feed_view::snapshot now(impl_->view);
+    return guarded(*impl_, [&] {
+        const feed_view::snapshot now(*impl_->view);
         return now.tables().unknown(want);
     });
 }
 
 result<std::vector<table_status>> feed::tables() {
-    return guarded([&] { return impl_->tables(); });
+    return guarded(*impl_, [&] { return impl_->tables(); });
 }
 
 result<feed_status> feed::status() {
-    return guarded([&] { return impl_->status(); });
+    return guarded(*impl_, [&] { return impl_->status(); });
 }
 
 result<std::string> feed::version() {
-    return guarded([&] {
-        const feed_view::snapshot now(impl_->view);
+    return guarded(*impl_, [&] {
+        const feed_view::snapshot now(*impl_->view);
         return now.installed() ? version_of(now) : std::string("0");
     });
 }

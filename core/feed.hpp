@@ -151,6 +151,9 @@ struct sight {
     /// The owner changed the schema and capture stands: have the keeper `repair` all the same, at its leisure, so that
     /// the next change is judged against this sight.
     bool unrecorded = false;
+    /// The history that was known is not in the file any more, under the same lineage: it was restored, or its log was
+    /// emptied. Have the keeper begin a new one above `known`, so that nobody goes on over the gap.
+    std::optional<rest_cursor> gone{};
 };
 
 /// Which columns leave the house. A key column cannot be hidden.
@@ -186,12 +189,13 @@ class feed {
     feed& operator=(feed&&) noexcept;
     ~feed();
 
-    /// Whether the file may have changed since the last call: one `PRAGMA data_version`, about 3 µs. May be true
-    /// without a change. Remembers what it saw, so call `look` when it is true.
+    /// Whether the file may have changed since the last call: one stat and one `PRAGMA data_version`, about 4 µs. May be
+    /// true without a change. Remembers what it saw, so call `look` when it is true.
     [[nodiscard]] result<bool> moved();
 
-    /// Reads what came since the last look, so that `newest` answers. Cheap: the new entries only.
-    [[nodiscard]] result<sight> look();
+    /// Reads what came since the last look, so that `newest` answers. Cheap: the new entries only. `known`: the bookmark
+    /// of an earlier feed of this path, for the first look.
+    [[nodiscard]] result<sight> look(const std::optional<rest_cursor>& known = {});
 
     /// The newest stamp, as of the last `look`, that tells a reader of `want` something (an entry that is not only a
     /// touch). A reader whose cursor is at or above it has nothing to be told. Unknown names count as nothing.

@@ -11,10 +11,10 @@ namespace litefeed {
 namespace {
 
 // No AUTOINCREMENT, no constraint that a writer's conflict clause could meet, nothing newer than SQLite 3.22.
+constexpr const char* create_log_table =
+    "CREATE TABLE litefeed_log(seq INTEGER PRIMARY KEY, table_id INTEGER, op TEXT, at_ms INTEGER, "
+    "key)";
 constexpr const char* create_tables = R"sql(
-CREATE TABLE litefeed_log(
-  seq INTEGER PRIMARY KEY,
-  table_id INTEGER, op TEXT, at_ms INTEGER, key);
 CREATE TABLE litefeed_meta(
   id INTEGER PRIMARY KEY, format INTEGER, lineage TEXT, floor INTEGER, floor_digest INTEGER,
   retention_s INTEGER, entries_max INTEGER, folded INTEGER, seen_through INTEGER, schema_version INTEGER, catalog_version INTEGER,
@@ -67,17 +67,28 @@ std::string random_hex(std::size_t digits) {
     return out;
 }
 
-bool is_installed(const connection& db) {
-    return db.integer(
-               "SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND name IN "
-               "('litefeed_log', "
-               "'litefeed_meta', 'litefeed_tables') AND rootpage > 0") == 3;
+std::string random_lineage() {
+    std::string out = random_hex(32);
+    if (out.substr(0, 8) == "00000000") out.front() = '1';
+    return out;
 }
 
+installation installation_of(const connection& db) {
+    statement row = db.prepare(
+        "SELECT sum(type = 'table' AND name IN ('litefeed_log', 'litefeed_meta', "
+        "'litefeed_tables') AND rootpage > 0), sum(type = 'trigger') FROM main.sqlite_schema "
+        "WHERE name LIKE 'litefeed!_%' ESCAPE '!'");
+    if (!row.step()) return installation::none;
+    const std::int64_t tables = row.integer(0);
+    if (tables == 3) return installation::whole;
+    return tables > 0 || row.integer(1) > 0 ? installation::broken : installation::none;
+}
+
+void create_log(const connection& db) { db.execute(create_log_table); }
+
 void install_format(const connection& db) {
+    create_log(db);
     db.execute(create_tables);
-    std::string lineage = random_hex(32);
-    if (lineage.substr(0, 8) == "00000000") lineage.front() = '1';
     statement row = db.prepare(
         "INSERT INTO main.litefeed_meta(id, format, lineage, floor, floor_digest, retention_s, "
         "entries_max, "
@@ -85,7 +96,7 @@ void install_format(const connection& db) {
         "VALUES(0, ?1, ?2, 0, 0, ?3, ?4, 0, 0, 0, 0, " +
         std::string(now_ms_sql) + ", 0)");
     row.bind(1, format_number)
-        .bind_text(2, lineage)
+        .bind_text(2, random_lineage())
         .bind(3, week_s)
         .bind(4, entries_max_default)
         .run();

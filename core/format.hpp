@@ -58,13 +58,20 @@ struct watched_table {
     std::int64_t updated_ms{};
 };
 
-/// False: the file has no litefeed tables, or what bears their names is no table of ours. Throws sqlite_error, or `errc::newer_format` as system_error.
-[[nodiscard]] bool is_installed(const connection& db);
+/// broken: something of ours stands, triggers at least, and one of the log, the meta and the tables does not, or is no
+/// table of ours; then the owner's writes may fail. Throws sqlite_error.
+enum class installation { none, whole, broken };
+[[nodiscard]] installation installation_of(const connection& db);
+[[nodiscard]] inline bool is_installed(const connection& db) {
+    return installation_of(db) == installation::whole;
+}
 /// Whether a lineage, or a row of litefeed_tables, is one that litefeed writes. Anybody may write into the file.
 [[nodiscard]] bool is_lineage(std::string_view text);
 [[nodiscard]] bool is_sound(const watched_table& t);
 /// Prepares a statement over our own tables. Throws errc::damaged, as system_error, when a column of ours is not there.
 [[nodiscard]] statement prepare_own(const connection& db, const std::string& sql);
+/// Creates litefeed_log alone, for keys of one column.
+void create_log(const connection& db);
 /// Creates the tables of format 1 with a new lineage.
 void install_format(const connection& db);
 /// Drops every trigger and table of litefeed's; false when there was none.
@@ -77,6 +84,8 @@ void widen_log(const connection& db, std::size_t parts);
 /// Inserts or replaces the row of `t.table_id` and moves the catalog's version.
 void write_table(const connection& db, const watched_table& t);
 
+/// 32 hex digits of which the first 8 are not all zero.
+[[nodiscard]] std::string random_lineage();
 /// Random hex digits from the system, for lineages and generations.
 [[nodiscard]] std::string random_hex(std::size_t digits);
 

@@ -7,6 +7,7 @@
 #include "core/feed.hpp"
 #include "core/format.hpp"
 #include "core/log.hpp"
+#include "core/marks.hpp"
 #include "core/open.hpp"
 #include "core/schema.hpp"
 #include "core/schema_drift.hpp"
@@ -60,26 +61,33 @@ inspected_table watchable(const connection& db, const schema& at, const std::str
 }  // namespace
 
 struct keeper::impl {
-    impl(connection opened, bool is_serving) : db(std::move(opened)), serving(is_serving) {}
+    impl(const std::string& path, connection opened, bool is_serving)
+        : db(std::move(opened)), file(path, db), serving(is_serving) {}
 
     // Drops what an earlier, half removed installation left: a trigger without its log fails the owner's writes.
     void install() {
+        repair_report ignored;
+        if (installation_of(db) == installation::broken) mend_installation(ignored);
         if (is_installed(db)) return;
         (void)remove_format(db);
         install_format(db);
         wrote = true;
     }
 
-    void begin_generation(watched_table& t, const table_definition& now, reset_reason why) {
+    void number_generation(watched_table& t) {
         t.generation += 1;
         t.generation_id = random_hex(16);
+        t.generation_at = append_entry(db, t.table_id, 'g');
+        write_table(db, t);
+        wrote = true;
+    }
+
+    void begin_generation(watched_table& t, const table_definition& now, reset_reason why) {
         t.reason = to_word(why);
         t.key_columns = key_names(now);
         t.shape = shape_digest(now);
         t.problem.clear();
-        t.generation_at = append_entry(db, t.table_id, 'g');
-        write_table(db, t);
-        wrote = true;
+        number_generation(t);
     }
 
     void capture_anew(watched_table& t, const table_definition& now, reset_reason why) {
@@ -158,8 +166,89 @@ struct keeper::impl {
         report.generations.emplace_back(t.name, t.reason);
     }
 
+    // A log that was emptied begins again above the highest number that anybody can hold.
+    void begin_log_again(stamp seen, const meta& m, repair_report& report) {
+        stamp known = std::max(seen, m.floor);
+        const auto hold = [&](std::int64_t n) {
+            if (stamp{n} < stamp_max) known = std::max(known, {n});
+        };
+        hold(m.seen_through.n);
+        hold(db.integer("SELECT max(seq) FROM main.litefeed_log"));
+        hold(db.integer("SELECT max(seq) FROM main.litefeed_consumers"));
+        hold(mark_span - 1 + db.integer("SELECT max(seq) FROM main.litefeed_marks"));
+        auto tables = sound_tables();
+        for (const watched_table& t : tables) hold(t.generation_at.n);
+        db.execute("DELETE FROM main.litefeed_log");
+        db.execute("DELETE FROM main.litefeed_marks");
+        statement state = db.prepare(
+            "UPDATE main.litefeed_meta SET floor = ?1, floor_digest = 0, folded = 0 WHERE id = 0");
+        state.bind(1, known.n).run();
+        wrote = true;
+        // Entry 0 of no table holds the number where nothing is watched.
+        (void)append_entry(db, 0, 'g', known);
+        for (watched_table& t : tables) {
+            if (!t.watched || !t.problem.empty()) continue;
+            t.reason = to_word(reset_reason::feed_restored);
+            number_generation(t);
+            report.generations.emplace_back(t.name, t.reason);
+        }
+    }
+
+    repair_report begin_lineage(const rest_cursor& known) {
+        repair_report report;
+        const meta m = read_meta(db);
+        if (m.short_lineage() != known.lineage || known.at <= m.floor) return report;
+        if (log_reader(db).cursor_at(known.at, m) == known) return report;
+        statement draw = prepare_own(db, "UPDATE main.litefeed_meta SET lineage = ?1 WHERE id = 0");
+        draw.bind_text(1, random_lineage()).run();
+        begin_log_again(known.at, m, report);
+        return report;
+    }
+
+    [[nodiscard]] bool log_is_lost(const meta& m) const {
+        log_reader log(db);
+        stamp newest;
+        for (const watched_table& t : sound_tables()) {
+            newest = std::max(newest, t.generation_at);
+            if (!log.holds_generation(t.table_id, t.generation_at, m.floor)) return true;
+        }
+        statement row = prepare_own(
+            db,
+            "SELECT coalesce(max(seq), 0), (SELECT coalesce(min(seq), 0) FROM main.litefeed_log "
+            "WHERE seq > ?1) FROM main.litefeed_log");
+        row.bind(1, m.floor.n);
+        if (!row.step()) return false;
+        const stamp head{row.integer(0)}, lowest{row.integer(1)};
+        row.reset();
+        return log.is_lost(m.floor, head, lowest, newest);
+    }
+
+    // Triggers without the log fail the owner's writes.
+    void mend_installation(repair_report& report) {
+        const auto stands = [&](const char* table) {
+            return db.integer(
+                       "SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND "
+                       "rootpage > 0 AND name = '" +
+                       std::string(table) + "'") > 0;
+        };
+        wrote = true;
+        if (stands("litefeed_meta") && stands("litefeed_tables") && !stands("litefeed_log")) {
+            create_log(db);
+            std::size_t widest = 1;
+            for (const watched_table& t : sound_tables())
+                widest = std::max(widest, t.key_columns.size());
+            widen_log(db, widest);
+            return;
+        }
+        (void)remove_format(db);
+        report.problems.emplace_back(
+            "litefeed's own tables were taken out of the file, so what was left of it was removed "
+            "and nothing is watched any more: litefeed watch");
+    }
+
     repair_report repair_all(stamp seen) {
         repair_report report;
+        if (const meta m = read_meta(db); log_is_lost(m)) begin_log_again(seen, m, report);
         seen = std::max(seen, read_meta(db).seen_through);
         const schema verified = read_verified_schema(db);
         const schema at = read_schema(db);
@@ -203,7 +292,7 @@ struct keeper::impl {
     template <class Work>
     void write(Work&& work) {
         wrote = false;
-        refuse_moved(db);
+        file.refuse_moved();
         transaction t(db, transaction::kind::immediate);
         work();
         if (!wrote) return;
@@ -293,6 +382,7 @@ struct keeper::impl {
     }
 
     connection db;
+    named_file file;
     const bool serving;
     bool wrote = false;
 };
@@ -311,7 +401,7 @@ keeper keeper::open(const std::string& path, bool serving) {
     }
     if (serving) never_checkpoint(db);
     sqlite3_collation_needed(db.get(), nullptr, accept_collation);
-    return keeper(std::make_unique<impl>(std::move(db), serving));
+    return keeper(std::make_unique<impl>(path, std::move(db), serving));
 }
 
 watch_report keeper::watch(const std::vector<std::string>& tables, const watch_options& options,
@@ -397,7 +487,27 @@ result<repair_report> keeper::repair(stamp seen) {
     try {
         repair_report report;
         impl_->write([&] {
-            if (is_installed(impl_->db)) report = impl_->repair_all(seen);
+            const installation found = installation_of(impl_->db);
+            if (found == installation::broken) impl_->mend_installation(report);
+            if (!is_installed(impl_->db)) return;
+            repair_report more = impl_->repair_all(seen);
+            more.problems.insert(more.problems.end(), report.problems.begin(),
+                                 report.problems.end());
+            report = std::move(more);
+        });
+        return report;
+    } catch (const sqlite_error& e) {
+        return e.code();
+    } catch (const boost::system::system_error& e) {
+        return e.code();
+    }
+}
+
+result<repair_report> keeper::begin_lineage(const rest_cursor& known) {
+    try {
+        repair_report report;
+        impl_->write([&] {
+            if (is_installed(impl_->db)) report = impl_->begin_lineage(known);
         });
         return report;
     } catch (const sqlite_error& e) {
@@ -410,7 +520,7 @@ result<repair_report> keeper::repair(stamp seen) {
 result<thinning_report> keeper::thin(std::int64_t now_ms,
                                      const std::function<bool(const thinning_report&)>& go_on) {
     try {
-        refuse_moved(impl_->db);
+        impl_->file.refuse_moved();
         if (!is_installed(impl_->db)) return thinning_report{.finished = true};
         return thin_log(impl_->db, {now_ms, !impl_->serving}, go_on);
     } catch (const sqlite_error& e) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/cursor.hpp"
 #include "core/errc.hpp"
 #include "core/stamp.hpp"
 #include "core/thinning.hpp"
@@ -66,6 +67,10 @@ class keeper {
     /// reader last found everything in order (feed::verified_through): without an entry of the table since, a guard that
     /// is missing hid nothing. Errors: errc::busy, errc::damaged, sqlite.
     [[nodiscard]] result<repair_report> repair(stamp seen = {});
+
+    /// Begins a new lineage above `known`, with every table in a new generation, if the file's lineage is still that one
+    /// and does not lead through `known`: two servers do it once. Errors: errc::busy, errc::damaged, sqlite.
+    [[nodiscard]] result<repair_report> begin_lineage(const rest_cursor& known);
 
     /// Thins the log as of `now_ms`, in small batches, and calls `go_on` between them (thinning.hpp). One that serves
     /// never checkpoints, and ends while the WAL is long. Errors: errc::busy, errc::damaged, sqlite.

@@ -62,6 +62,23 @@ std::optional<std::uint32_t> log_reader::digest_at(stamp at) {
     return entry_digest(row->integer(0), op.empty() ? ' ' : op.front(), row->integer(2), key);
 }
 
+// Thinning takes entries from the log's beginning and raises the floor, or leaves their digests; and never the newest. So
+// a beginning that is not there, or a head below a generation's, is a log that somebody emptied.
+bool log_reader::is_lost(stamp floor, stamp head, stamp lowest, stamp newest_generation) {
+    if (head < newest_generation) return true;
+    if (lowest == stamp{}) return floor.n > 0;
+    const stamp first{floor.n + 1};
+    return lowest != first && !marks_.digest_at(first);
+}
+
+bool log_reader::holds_generation(std::int64_t table_id, stamp at, stamp floor) {
+    if (at <= floor) return true;
+    use row(entry_);
+    row->bind(1, at.n);
+    if (!row->step()) return marks_.digest_at(at).has_value();
+    return row->integer(0) == table_id && row->text(1) == "g";
+}
+
 rest_cursor log_reader::cursor_at(stamp at, const meta& m) {
     rest_cursor out{at, m.short_lineage(), 0};
     if (at == m.floor) {
@@ -72,11 +89,12 @@ rest_cursor log_reader::cursor_at(stamp at, const meta& m) {
     return out;
 }
 
-stamp append_entry(const connection& db, std::int64_t table_id, char op) {
-    statement row =
-        db.prepare("INSERT INTO main.litefeed_log(table_id, op, at_ms) VALUES(?1, ?2, " +
-                   std::string(now_ms_sql) + ")");
-    row.bind(1, table_id).bind_text(2, std::string_view(&op, 1)).run();
+stamp append_entry(const connection& db, std::int64_t table_id, char op, stamp above) {
+    statement row = db.prepare(
+        "INSERT INTO main.litefeed_log(seq, table_id, op, at_ms) VALUES(1 + max(?3, "
+        "(SELECT coalesce(max(seq), 0) FROM main.litefeed_log)), ?1, ?2, " +
+        std::string(now_ms_sql) + ")");
+    row.bind(1, table_id).bind_text(2, std::string_view(&op, 1)).bind(3, above.n).run();
     return {sqlite3_last_insert_rowid(db.get())};
 }
 

@@ -41,6 +41,10 @@ class log_reader {
     [[nodiscard]] std::optional<std::uint32_t> digest_at(stamp at);
     /// The cursor at the head of this transaction.
     [[nodiscard]] rest_cursor cursor_at(stamp at, const meta& m);
+    /// Whether entries are gone that nobody thinned away. `lowest`: the first above the floor, 0: none.
+    [[nodiscard]] bool is_lost(stamp floor, stamp head, stamp lowest, stamp newest_generation);
+    /// Whether the entry at `at`, if it was not thinned away, is the beginning of a generation of that table.
+    [[nodiscard]] bool holds_generation(std::int64_t table_id, stamp at, stamp floor);
     [[nodiscard]] int key_width() const { return key_width_; }
 
     /// Calls `each(seq, table_id, op, row, first_key_column)` for the entries in (after, through], in order.
@@ -61,7 +65,7 @@ class log_reader {
     mark_reader marks_;
 };
 
-/// Appends an entry of litefeed's own (`g`, `x`) and returns its stamp.
-stamp append_entry(const connection& db, std::int64_t table_id, char op);
+/// Appends an entry of litefeed's own (`g`, `x`), above `above` as well, and returns its stamp.
+stamp append_entry(const connection& db, std::int64_t table_id, char op, stamp above = {});
 
 }  // namespace litefeed

@@ -112,6 +112,10 @@ connection open_proven(const std::string& path, connection::access how, int busy
     return db;
 }
 
+[[noreturn]] void refuse_replaced() {
+    throw sqlite_error(SQLITE_READONLY_DBMOVED, "the file was replaced or removed");
+}
+
 // Reading rolls back: SQLite sees whether the journal's writer is alive, and locks everyone out meanwhile.
 void roll_back(const std::string& path, int busy_timeout_ms) {
     const connection db(path, connection::access::read_write, busy_timeout_ms);
@@ -166,12 +170,27 @@ void throw_cannot(const std::string& what, const sqlite_error& why, const std::s
     throw cannot(words);
 }
 
-void refuse_moved(const connection& db) {
+named_file::named_file(std::string path, const connection& db) : path_(std::move(path)) {
     int moved = 0;
-    if (sqlite3_file_control(db.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK &&
-        moved != 0) {
-        throw sqlite_error(SQLITE_READONLY_DBMOVED, "the file was replaced or removed");
-    }
+    const bool asked =
+        sqlite3_file_control(db.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK;
+    // A link may have been pointed elsewhere since; this is what SQLite opened.
+    const auto seen = look_at(path_of(db));
+    if (!seen || (asked && moved != 0)) refuse_replaced();
+    opened_ = last_ = *seen;
+}
+
+std::optional<named_file::looks> named_file::look_at(const std::string& path) {
+    struct stat s{};
+    if (::stat(path.c_str(), &s) != 0) return std::nullopt;
+    return looks{s.st_dev, s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec};
+}
+
+void named_file::refuse_moved() {
+    const auto now = look_at(path_);
+    if (!now || now->device != opened_.device || now->inode != opened_.inode) refuse_replaced();
+    touched_ = *now != last_;
+    last_ = *now;
 }
 
 bool is_foreign(const connection& db) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/sqlite.hpp"
@@ -24,10 +26,29 @@ namespace litefeed {
 [[noreturn]] void throw_cannot(const std::string& what, const sqlite_error& why,
                                const std::string& left = {});
 
-/// Throws sqlite_error when the path names another file than the one that is open, or none: whoever holds the connection
-/// opens it anew and verifies. One stat. (SQLITE_FCNTL_HAS_MOVED: the path is never opened outside SQLite, since closing
-/// it would drop the process's locks.)
-void refuse_moved(const connection& db);
+/// What a path named when its connection was opened. By stat alone: the path is never opened outside SQLite, since closing
+/// it would drop the process's locks.
+class named_file {
+  public:
+    named_file(std::string path, const connection& db);
+    /// Throws sqlite_error when the path names another file by now, or none: whoever holds the connection opens it anew
+    /// and verifies.
+    void refuse_moved();
+    /// Whether the file's length or time is another one than when this was asked before.
+    [[nodiscard]] bool touched() const { return touched_; }
+
+  private:
+    struct looks {
+        std::uint64_t device{}, inode{};
+        std::int64_t bytes{}, seconds{}, nanoseconds{};
+        friend bool operator==(const looks&, const looks&) = default;
+    };
+    static std::optional<looks> look_at(const std::string& path);
+
+    std::string path_;
+    looks opened_, last_;
+    bool touched_ = false;
+};
 
 /// Whether files that this user makes beside the database could not be written by its owner, who then could not open the
 /// database either. SQLite gives them the database's permissions, but the user that runs; root's are given to the owner.

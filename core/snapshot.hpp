@@ -7,6 +7,7 @@
 #include "core/catalog.hpp"
 #include "core/feed.hpp"
 #include "core/log.hpp"
+#include "core/open.hpp"
 #include "core/sqlite.hpp"
 
 namespace litefeed {
@@ -14,7 +15,7 @@ namespace litefeed {
 /// A connection's view of the feed across its read transactions: reads what moved, verifies it, and keeps the rest.
 class feed_view {
   public:
-    feed_view(connection db, feed_options options);
+    feed_view(const std::string& path, connection db, feed_options options);
 
     /// One read transaction. While it stands, head, floor, catalog and log belong together.
     class snapshot {
@@ -48,13 +49,20 @@ class feed_view {
     [[nodiscard]] stamp verified_through() const { return verified_through_; }
     /// Before anything is read: throws sqlite_error when the file is another one by now, or reading it would leave
     /// files that its owner cannot write.
-    void refuse_unreadable() const;
+    void refuse_unreadable();
+    /// The file's length or time moved between the last two calls of `refuse_unreadable`.
+    [[nodiscard]] bool touched() const { return file_.touched(); }
 
   private:
     void load();
     void read_state();
+    [[nodiscard]] bool is_lost() {
+        return log_->is_lost(meta_.floor, head_, lowest_, newest_generation_);
+    }
+    void judge_log();
 
     connection db_;
+    named_file file_;
     bool foreign_;  // what this user makes beside the file would be beyond its owner
     feed_options options_;
     statement schema_version_row_, state_row_;
@@ -64,6 +72,9 @@ class feed_view {
     std::int64_t recorded_version_ = -1;   // the schema_version that the keeper last verified
     meta meta_;
     stamp head_, verified_through_;
+    stamp lowest_;             // the first entry above the floor; 0: none
+    stamp newest_generation_;  // of the catalog
+    bool lost_ = false;        // entries are gone that nobody thinned away
     std::int64_t schema_version_ = -1;
     std::int64_t loaded_catalog_version_ = -1;
 };

@@ -52,7 +52,7 @@ std::int64_t window_ms(std::int64_t seconds) {
 struct table_rule {
     bool latest = false;
     std::int64_t cutoff_ms = 0;  // older ones may go
-    stamp generation_at;         // what is below tells nobody anything any more
+    stamp tells_from;            // what is below tells nobody anything any more
 };
 
 // What a power failure takes back of it is thinned again: no batch has to wait for the disk while it holds the lock. Not
@@ -121,7 +121,9 @@ class thinner {
             const std::int64_t window_s =
                 t.keeping.retention_s > 0 ? t.keeping.retention_s : m.retention_s;
             const bool latest = t.keeping.latest && t.watched;
-            rules_[t.table_id] = {latest, now_ms_ - window_ms(window_s), t.generation_at};
+            // Of a table that is not watched any more only its end (`x`) is told.
+            const stamp tells_from = t.watched ? t.generation_at : stamp_max;
+            rules_[t.table_id] = {latest, now_ms_ - window_ms(window_s), tells_from};
             any_latest_ = any_latest_ || latest;
         }
         return true;
@@ -258,7 +260,7 @@ class thinner {
                               const statement& row) {
             const table_rule& how = rule(table_id);
             const bool old = at <= end && at_ms < how.cutoff_ms;
-            if (at < how.generation_at) {
+            if (at < how.tells_from) {
                 if (pass == 0 && old && op != 'x') out.push_back(at);
                 return true;
             }

@@ -72,6 +72,14 @@ void keeper_thread::repair(stamp seen, done after) {
     came_.notify_all();
 }
 
+void keeper_thread::begin_lineage(const rest_cursor& known) {
+    {
+        const std::lock_guard lock(mutex_);
+        gone_ = known;
+    }
+    came_.notify_all();
+}
+
 void keeper_thread::watch_again() {
     if (orders_.wish.empty()) return;
     {
@@ -89,12 +97,13 @@ std::string keeper_thread::trouble() const {
 void keeper_thread::work() {
     bool wish_open = false, repair_open = false;
     stamp seen;
+    std::optional<rest_cursor> gone;
     for (;;) {
         std::vector<done> now;
         {
             std::unique_lock lock(mutex_);
-            const auto asked = [&] { return !asked_.empty() || wish_open_; };
-            if (repair_open || wish_open)
+            const auto asked = [&] { return !asked_.empty() || wish_open_ || gone_; };
+            if (repair_open || wish_open || gone)
                 came_.wait_for(lock, pause_after_a_failure, [&] { return stopping_; });
             else if (orders_.compact_every.count() > 0)
                 came_.wait_until(lock, next_thinning_, [&] { return stopping_ || asked(); });
@@ -103,9 +112,12 @@ void keeper_thread::work() {
             if (stopping_) return;
             now.swap(asked_);
             seen = std::max(seen, std::exchange(seen_, stamp{}));
+            if (gone_) gone = std::exchange(gone_, std::nullopt);
             if (wish_open_) writer_.reset();  // it has the file that was
             wish_open = std::exchange(wish_open_, false) || wish_open;
         }
+        if (gone && attempt_write([&](keeper& by) { return by.begin_lineage(*gone); }))
+            gone.reset();
         if (wish_open) wish_open = !attempt_wish();
         if (!now.empty() || repair_open) repair_open = !attempt(seen);
         if (!repair_open) seen = {};
@@ -121,8 +133,9 @@ void keeper_thread::thin() {
     bool called_away = false;
     const auto go_on = [&](const thinning_report& so_far) {
         std::unique_lock lock(mutex_);
-        called_away = came_.wait_for(lock, so_far.pause,
-                                     [&] { return stopping_ || !asked_.empty() || wish_open_; });
+        called_away = came_.wait_for(lock, so_far.pause, [&] {
+            return stopping_ || !asked_.empty() || wish_open_ || gone_;
+        });
         return !called_away;
     };
     const auto now = clock_.now(std::chrono::system_clock::now(), std::chrono::steady_clock::now());
@@ -181,21 +194,25 @@ bool keeper_thread::attempt_wish() {
     return true;
 }
 
+void keeper_thread::tell_repair(const repair_report& report) const {
+    for (const auto& [table, reason] : report.generations)
+        spdlog::warn("{}: a new generation begins ({})", table, reason);
+    for (const auto& table : report.dropped) spdlog::warn("{}: the table is gone", table);
+    // In words, a refusal names columns, and not every column may be named.
+    if (orders_.names_columns)
+        for (const auto& text : report.problems) spdlog::error("{}", text);
+    else if (!report.problems.empty())
+        spdlog::error("a table cannot be watched any more: litefeed status {}", orders_.path);
+}
+
 // False: to be tried again.
-bool keeper_thread::attempt(stamp seen) {
+template <class Write>
+bool keeper_thread::attempt_write(Write&& write) {
     for (int i = 0; i < tries_max; ++i) {
         if (!open_writer()) return false;
-        const auto report = writer_->repair(seen);
+        const result<repair_report> report = write(*writer_);
         if (report) {
-            for (const auto& [table, reason] : report->generations)
-                spdlog::warn("{}: a new generation begins ({})", table, reason);
-            for (const auto& table : report->dropped) spdlog::warn("{}: the table is gone", table);
-            // In words, a refusal names columns, and not every column may be named.
-            if (orders_.names_columns)
-                for (const auto& text : report->problems) spdlog::error("{}", text);
-            else if (!report->problems.empty())
-                spdlog::error("a table cannot be watched any more: litefeed status {}",
-                              orders_.path);
+            tell_repair(*report);
             done_well();
             return true;
         }
@@ -211,6 +228,10 @@ bool keeper_thread::attempt(stamp seen) {
         if (came_.wait_for(lock, pause_between_tries, [&] { return stopping_; })) return false;
     }
     return false;
+}
+
+bool keeper_thread::attempt(stamp seen) {
+    return attempt_write([&](keeper& by) { return by.repair(seen); });
 }
 
 void keeper_thread::failed(const std::string& words, bool log) {

@@ -62,6 +62,8 @@ class keeper_thread {
     /// whether it could repair or not: ask again.
     /// `seen`: where the asking reader last found capture in order.
     void repair(stamp seen, done after);
+    /// Any thread: what the caller knew is not in the file any more; the keeper begins a new lineage above it.
+    void begin_lineage(const rest_cursor& known);
     /// Any thread: there is another file under the name, so the wish is to be granted again.
     void watch_again();
     /// Any thread: why the last attempt failed, in words; empty when it did not.
@@ -70,6 +72,9 @@ class keeper_thread {
   private:
     void work();
     bool attempt(stamp seen);
+    template <class Write>
+    bool attempt_write(Write&& write);
+    void tell_repair(const repair_report& report) const;
     bool attempt_wish();
     bool open_writer();
     /// `log`: not for what only passes.
@@ -85,7 +90,8 @@ class keeper_thread {
     mutable std::mutex mutex_;
     std::condition_variable came_;
     std::vector<done> asked_;
-    stamp seen_;  ///< the latest of those who asked
+    stamp seen_;                       ///< the latest of those who asked
+    std::optional<rest_cursor> gone_;  ///< what was known and is not there any more
     bool wish_open_;
     std::string trouble_;
     bool stopping_ = false;

@@ -94,7 +94,11 @@ void loop::look() {
         look_again_ = true;
         return;
     }
-    const auto seen = source_.call([](feed& f) { return f.look(); });
+    const auto seen = source_.call([this](feed& f) {
+        auto out = f.look(known_);
+        if (out) known_ = f.bookmark();
+        return out;
+    });
     look_again_ = !seen;
     // Drift must be repaired before anyone is answered; a change of the schema that harmed nothing is only written down.
     if (seen ? seen->unrecorded : seen.error() == errc::drifted) {
@@ -102,6 +106,7 @@ void loop::look() {
         reads_.repair([this] { repairing_ = false; });
     }
     if (!seen) return;
+    if (seen->gone && shared_.writer != nullptr) shared_.writer->begin_lineage(*seen->gone);
     openings_ = source_.openings();
     const bool everyone = seen->ask_again || reopened;
     if (everyone) subscribers_.distrust();

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <boost/intrusive/list.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -113,6 +114,7 @@ class loop {
     timer poll_timer_, sweep_timer_, end_timer_;
     std::uint64_t openings_ = 0;
     bool look_again_ = false;
+    std::optional<rest_cursor> known_;  ///< of the last look, over all openings of the file
     bool repairing_ = false;
     bool stopping_ = false;
     bool someone_listened_ = false;

@@ -40,7 +40,8 @@ std::unique_ptr<keeper_thread> open_writer(const serve_options& want, bool later
     try {
         auto writer = keeper::open(database, true);
         if (wish.all)
-            for (const auto& t : writer.plan_all(wish.options).watched) spdlog::info("will publish {}", t);
+            for (const auto& t : writer.plan_all(wish.options).watched)
+                spdlog::info("will publish {}", t);
         if (!wish.empty()) tell(grant(writer, wish), true);
         return std::make_unique<keeper_thread>(orders, std::move(writer), false);
     } catch (const not_now& why) {

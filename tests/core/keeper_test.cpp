@@ -218,18 +218,63 @@ TEST_CASE("other options take effect without a new generation") {
 }
 
 TEST_CASE(
-    "an installation whose log was dropped by hand fails the owner's writes, and watch heals it") {
+    "an installation whose log was dropped by hand fails the owner's writes, and repair heals it") {
     owner_file f(notes);
     watch(f, {"t"});
     f.sql("DROP TABLE litefeed_log");
     CHECK(contains(f.refusal("INSERT INTO t VALUES(9,9,9)"), "litefeed_log"));
-    const watch_report report = watch(f, {"t"});
-    CHECK(report.watched == std::vector<std::string>{"t"});
+    CHECK(feed_of(f).changes(question_from(from_now{})).error() == make_error_code(errc::drifted));
+    CHECK(repaired(f) == "t: feed_restored");
     CHECK(f.logged("INSERT INTO t VALUES(9,9,9)") == "i[9]");
+    CHECK(watch(f, {"t"}).kept == std::vector<std::string>{"t"});
+    f.sql("DROP TABLE litefeed_tables");
+    const auto report = keeper_of(f).repair().value();
+    CHECK(report.problems.size() == 1);
+    CHECK(f.rows("SELECT name FROM sqlite_schema WHERE name LIKE 'litefeed%'") == "");
+    CHECK(f.refusal("INSERT INTO t VALUES(11,11,11)") == "");
+    watch(f, {"t"});
     f.sql("DROP TABLE litefeed_meta");
     keeper_of(f).unwatch_all();
     CHECK(f.rows("SELECT name FROM sqlite_schema WHERE name LIKE 'litefeed%'") == "");
     CHECK(f.refusal("INSERT INTO t VALUES(10,10,10)") == "");
+}
+
+TEST_CASE("repair: a log that was emptied begins again above every number that anybody can hold") {
+    for (const std::string how : {
+             "DELETE FROM litefeed_log",
+             "DELETE FROM litefeed_log WHERE seq = 1",
+             "DELETE FROM litefeed_log WHERE seq < 4",
+             "DROP TABLE litefeed_log",
+         }) {
+        CAPTURE(how);
+        owner_file f(notes);
+        watch(f, {"t"});
+        f.sql(
+            "INSERT INTO t VALUES(11,11,11); INSERT INTO t VALUES(12,12,12); DELETE FROM t WHERE "
+            "id = 11");
+        feed reads = feed_of(f);
+        const answer before = ask(reads, from_now{});
+        CHECK(before.head == stamp{4});
+        f.sql(how);
+        CHECK(reads.changes(question_from(before.next)).error() == make_error_code(errc::drifted));
+        feed unrepaired = feed_of(f, {.read_only = true});
+        if (how.substr(0, 4) != "DROP") {
+            const answer told_so = ask(unrepaired, from_nothing{});
+            CHECK_FALSE(told_so.reset.has_value());
+            CHECK(ask(unrepaired, told_so.next).reset->reason == reset_reason::feed_restored);
+        }
+        CHECK(keeper_of(f).repair(before.head).has_value());
+        CHECK(reset_of(ask(reads, before.next)) != "");
+        CHECK(reset_of(ask(reads, stamp{2})) == "below_floor: t");
+        const answer after = ask(reads, from_now{});
+        CHECK(after.head > before.head);
+        // SQLite looks for a trigger's tables in the schema that it knows; any read brings that up to date.
+        (void)f.integer("SELECT count(*) FROM t");
+        CHECK(f.refusal("INSERT INTO t VALUES(60,60,60)") == "");
+        CHECK(told(ask(reads, after.next)) == "insert 60");
+        CHECK_FALSE(ask(unrepaired, ask(unrepaired, from_now{}).next).reset.has_value());
+        CHECK(repaired(f) == "");
+    }
 }
 
 TEST_CASE("repair: a trigger that is missing, changed or no longer newest is a gap") {

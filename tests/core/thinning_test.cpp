@@ -198,6 +198,23 @@ TEST_CASE("a cursor on a folded entry is still checked, and tells what it told b
     }
 }
 
+TEST_CASE("a log whose beginning was folded is not one that was lost") {
+    aged_log log(as_latest);
+    log.write("INSERT INTO t VALUES(1, 1)", 20);
+    keeper_of(log.file).unwatch({"t"});
+    (void)keeper_of(log.file).watch({"t"}, {}, as_latest);
+    log.write("UPDATE t SET v = 2", 19);
+    keeper_of(log.file).unwatch({"t"});
+    (void)keeper_of(log.file).watch({"t"}, {}, as_latest);
+    log.file.sql("UPDATE litefeed_log SET at_ms = 1");
+    log.write("UPDATE t SET v = 3", 0);
+    (void)log.thin();
+    CHECK(log.state().floor == stamp{0});
+    CHECK(log.stamps() == "3x 6x 7g 8u");
+    CHECK(log.file.integer("SELECT min(seq) FROM litefeed_log") > 1);
+    CHECK(log.since(from_nothing{}) == "read 1");
+}
+
 TEST_CASE("the floor rises past folded entries, and their marks go") {
     aged_log log(as_latest);
     log.write("INSERT INTO t VALUES(1, 1)", 20);
