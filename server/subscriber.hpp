@@ -45,14 +45,13 @@ class subscriber : public std::enable_shared_from_this<subscriber> {
 
     place_ptr at;
     const std::shared_ptr<subscriber_group> home;
-    std::size_t seat = 0;        ///< index in the group
-    std::uint32_t token_id = 0;  ///< the token that it was opened with; 0 where none is needed
-    std::chrono::seconds heartbeat{0};  ///< above 0: an event this often was asked for
-    bool announced = false;             ///< the client knows where the stream starts
-    bool asking = false;                ///< the pool reads for it
-    bool leaving = false;               ///< `bye` follows what is on its way, then the end
-    bool parting = false;               ///< `bye` is on its way
-    steady::time_point progress;        ///< when the kernel last took a byte
+    std::size_t seat = 0;         ///< index in the group
+    std::uint32_t token_id = 0;   ///< the token that it was opened with; 0 where none is needed
+    bool announced = false;       ///< the client knows where the stream starts
+    bool asking = false;          ///< the pool reads for it
+    bool leaving = false;         ///< `bye` follows what is on its way, then the end
+    bool parting = false;         ///< `bye` is on its way
+    steady::time_point progress;  ///< when the kernel last took a byte
 
   private:
     written flush(steady::time_point now);

@@ -14,7 +14,6 @@ constexpr int page_rows_max = 1000;
 constexpr std::size_t page_bytes_max = 64 * 1024;
 // What was rendered is shared by all at one place; where everyone stands elsewhere, keeping them would only fill memory.
 constexpr std::size_t kept_bytes_max = 4 * 1024 * 1024;
-constexpr std::chrono::seconds progress_deadline{30};
 constexpr std::chrono::milliseconds unanswered_pause{20};
 constexpr int send_buffer_bytes = 128 * 1024;
 
@@ -47,6 +46,12 @@ std::chrono::milliseconds subscribers::between(int low, int high) {
     return std::chrono::milliseconds(std::uniform_int_distribution<int>(low, high)(random_));
 }
 
+heartbeat::duration subscribers::spread() {
+    using std::chrono::milliseconds;
+    constexpr auto most = std::chrono::duration_cast<milliseconds>(heartbeat::spread_max);
+    return between(0, static_cast<int>(most.count()));
+}
+
 std::shared_ptr<subscriber_group> subscribers::group_of(const stream_kind& kind) {
     auto& g = groups_[kind];
     if (!g) {
@@ -68,12 +73,10 @@ void subscribers::join(tcp_socket socket, const events_request& want, bool chunk
     start->at = want.start.from;
     start->text = want.start.text;
     const auto s = std::make_shared<subscriber>(std::move(socket), *this, group, std::move(start));
-    s->heartbeat = want.heartbeat.value_or(std::chrono::seconds(0));
     s->seat = group->seats.size();
     s->token_id = token_id;
-    const auto now = steady::now();
-    group->seats.push_back(
-        {s, now + (s->heartbeat.count() > 0 ? s->heartbeat : between(12'000, 14'500))});
+    const auto asked = want.heartbeat.value_or(std::chrono::seconds(0));
+    group->seats.push_back({s, heartbeat(steady::now(), asked, spread())});
     ++count_;
     count(stats_.subscribers);
 
@@ -356,60 +359,59 @@ void subscribers::sweep() {
     iterating_ = true;
     for (auto& [kind, g] : groups_)
         for (auto& seat : g->seats)
-            if (seat.due <= now && !seat.who->ended()) heartbeat(seat, now);
+            if (seat.beat.due(now) && !seat.who->ended()) look_at(seat, now);
     iterating_ = false;
     bury();
 }
 
-void subscribers::heartbeat(subscriber_group::seat& seat, steady::time_point now) {
+void subscribers::look_at(subscriber_group::seat& seat, steady::time_point now) {
     auto& s = *seat.who;
-    auto& g = *s.home;
-    if (s.sending()) {
-        if (now - s.progress >= progress_deadline) {
+    switch (seat.beat.look(now, s.progress, s.sending(), spread())) {
+        case heartbeat::sign::none:
+            return;
+        case heartbeat::sign::close:
             spdlog::info("a stream at {} took nothing for {} s and is closed", s.at->text,
-                         progress_deadline.count());
+                         heartbeat::progress_deadline.count());
             count(stats_.slow_closed);
             drop(s);
-        }
-        seat.due = std::min(s.progress + progress_deadline, now + std::chrono::seconds(1));
-        return;
-    }
-    const bool as_event = s.heartbeat.count() > 0;
-    if (!as_event) {
-        // Only who heard nothing for a while needs a comment; the next look is spread, so that not all come at once.
-        const auto quiet_until = s.progress + std::chrono::seconds(12);
-        if (quiet_until > now) {
-            seat.due = quiet_until + between(0, 2500);
             return;
-        }
+        case heartbeat::sign::comment:
+            if (!give_bookmark(s)) probe(s);
+            return;
+        case heartbeat::sign::event:
+            give_bookmark(s);
+            if (!s.ended() && !s.sending()) give_heartbeat(s);
     }
-    seat.due = now + (as_event ? std::chrono::milliseconds(s.heartbeat) : between(12'000, 14'500));
-    auto* feed = from_.own().ready();
-    if (feed != nullptr && s.announced && !s.asking &&
-        bookmark_due(*s.at, feed->newest(g.kind.want), feed->head(), epoch_)) {
-        if (!g.bookmark) {
-            auto then = std::make_shared<place>();
-            const auto cursor = feed->bookmark();
-            then->at = cursor;
-            then->text = to_text(cursor);
-            then->told = cursor.at;
-            then->settled = true;
-            then->epoch = epoch_;
-            std::string text;
-            append_cursor_event(text, cursor.at, then->text);
-            g.bookmark = make_block(framed(g, text), std::move(then));
-        }
-        send(s, g.bookmark);
-        if (!as_event || s.ended() || s.sending()) return;
+}
+
+/// Hands the head over as its place, when there is nothing to tell up to there; false when it stays where it is.
+bool subscribers::give_bookmark(subscriber& s) {
+    auto& g = *s.home;
+    const auto* feed = from_.own().ready();
+    if (feed == nullptr || !s.announced || s.asking ||
+        !bookmark_due(*s.at, feed->newest(g.kind.want), feed->head(), epoch_))
+        return false;
+    if (!g.bookmark) {
+        auto then = std::make_shared<place>();
+        const auto cursor = feed->bookmark();
+        then->at = cursor;
+        then->text = to_text(cursor);
+        then->told = cursor.at;
+        then->settled = true;
+        then->epoch = epoch_;
+        std::string text;
+        append_cursor_event(text, cursor.at, then->text);
+        g.bookmark = make_block(framed(g, text), std::move(then));
     }
-    if (as_event) {
-        const auto head = feed != nullptr ? feed->head() : stamp{};
-        send(s, make_block(framed(g, "event: heartbeat\ndata: {\"head\":" + std::to_string(head.n) +
-                                         "}\n\n"),
-                           nullptr));
-    } else {
-        probe(s);
-    }
+    send(s, g.bookmark);
+    return true;
+}
+
+void subscribers::give_heartbeat(subscriber& s) {
+    const auto* feed = from_.own().ready();
+    const auto head = feed != nullptr ? feed->head() : stamp{};
+    const auto text = "event: heartbeat\ndata: {\"head\":" + std::to_string(head.n) + "}\n\n";
+    send(s, make_block(framed(*s.home, text), nullptr));
 }
 
 void subscribers::say_bye(std::string_view reason,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "server/feed_request.hpp"
+#include "server/heartbeat.hpp"
 #include "server/reads.hpp"
 #include "server/stats.hpp"
 #include "server/subscriber.hpp"
@@ -29,7 +30,7 @@ struct stream_kind {
 struct subscriber_group {
     struct seat {
         std::shared_ptr<subscriber> who;
-        steady::time_point due;  ///< when the sweep looks at it next; not moved by each write
+        heartbeat beat;
     };
     stream_kind kind;
     std::vector<seat> seats;
@@ -89,12 +90,15 @@ class subscribers {
     void told_by_pool(const std::shared_ptr<subscriber_group>&, const place_ptr& from,
                       const result<answer>&);
     void send(subscriber&, block_ptr);
-    void heartbeat(subscriber_group::seat&, steady::time_point now);
+    void look_at(subscriber_group::seat&, steady::time_point now);
+    bool give_bookmark(subscriber&);
+    void give_heartbeat(subscriber&);
     void part(subscriber&);
     void forget_blocks(subscriber_group&);
     void bury();
     [[nodiscard]] question ask_from(const subscriber_group&, const place&) const;
     std::chrono::milliseconds between(int low, int high);
+    heartbeat::duration spread();
 
     reads& from_;
     loop_stats& stats_;
