@@ -196,7 +196,7 @@ block_ptr subscribers::block_after(subscriber& s) {
     const auto q = ask_from(g, *s.at);
     const auto a = from_.own().call([&](feed& f) { return f.changes(q); });
     if (a) {
-        auto f = render(g, s.at, *a);
+        auto f = render(g, s.at, *a, epoch_);
         keep(g, s.at, f);
         return f;
     }
@@ -221,13 +221,15 @@ block_ptr subscribers::block_after(subscriber& s) {
     return nullptr;
 }
 
-block_ptr subscribers::render(subscriber_group& g, const place_ptr& from, const answer& a) {
+/// `epoch`: the feed's when it was asked. An answer that came from a history which ended meanwhile settles nothing.
+block_ptr subscribers::render(subscriber_group& g, const place_ptr& from, const answer& a,
+                              std::uint64_t epoch) {
     auto then = std::make_shared<place>();
     then->at = a.next;
     then->text = a.cursor();
     then->told = a.head;
     then->settled = !a.more;
-    then->epoch = epoch_;
+    then->epoch = epoch;
     std::string text;
     if (!a.changes.changes.empty() || a.reset)
         append_events(text, a, then->text, from->text.empty() ? then->text : from->text,
@@ -260,28 +262,29 @@ void subscribers::ask_pool(subscriber& s, const question& q) {
     waiting.push_back(s.weak_from_this());
     s.asking = true;
     if (waiting.size() > 1) return;
-    from_.pool().submit([this, q, g = s.home, at = s.at, on = from_.on()](source& from) mutable {
-        auto unbounded = q;
-        unbounded.effort_max = 0;
-        auto a = std::make_shared<result<answer>>(
-            from.call([&](feed& f) { return f.changes(unbounded); }));
-        // Group and place are let go on the loop, to which they belong.
-        asio::post(on, [this, g = std::move(g), at = std::move(at), a = std::move(a)] {
-            told_by_pool(g, at, *a);
-            bury();
+    from_.pool().submit(
+        [this, q, g = s.home, at = s.at, epoch = epoch_, on = from_.on()](source& from) mutable {
+            auto unbounded = q;
+            unbounded.effort_max = 0;
+            auto a = std::make_shared<result<answer>>(
+                from.call([&](feed& f) { return f.changes(unbounded); }));
+            // Group and place are let go on the loop, to which they belong.
+            asio::post(on, [this, g = std::move(g), at = std::move(at), epoch, a = std::move(a)] {
+                told_by_pool(g, at, epoch, *a);
+                bury();
+            });
         });
-    });
 }
 
 void subscribers::told_by_pool(const std::shared_ptr<subscriber_group>& g, const place_ptr& from,
-                               const result<answer>& a) {
+                               std::uint64_t epoch, const result<answer>& a) {
     const auto entry = g->asked.find(from->text);
     if (entry == g->asked.end()) return;
     const auto waiting = std::move(entry->second);
     g->asked.erase(entry);
     block_ptr f;
     if (a) {
-        f = render(*g, from, *a);
+        f = render(*g, from, *a, epoch);
     } else {
         g->unanswered = true;
         again_at_ = steady::now() + unanswered_pause;

@@ -84,11 +84,11 @@ class subscribers {
     void advance_later(subscriber&);
     bool announce(subscriber&);
     block_ptr block_after(subscriber&);
-    block_ptr render(subscriber_group&, const place_ptr& from, const answer&);
+    block_ptr render(subscriber_group&, const place_ptr& from, const answer&, std::uint64_t epoch);
     void keep(subscriber_group&, const place_ptr& from, block_ptr);
     void ask_pool(subscriber&, const question&);
     void told_by_pool(const std::shared_ptr<subscriber_group>&, const place_ptr& from,
-                      const result<answer>&);
+                      std::uint64_t epoch, const result<answer>&);
     void send(subscriber&, block_ptr);
     void look_at(subscriber_group::seat&, steady::time_point now);
     bool give_bookmark(subscriber&);
