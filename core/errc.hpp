@@ -8,7 +8,7 @@ namespace litefeed {
 
 /// What a caller of the core can act on. SQLite's own refusals travel in `sqlite_category()` instead.
 enum class errc {
-    busy = 1,          ///< another connection holds a lock; nothing was read; ask again later
+    busy = 1,  ///< another connection holds a lock, or the read was interrupted; ask again later
     malformed_cursor,  ///< the text is no cursor and no page token of ours
     unknown_table,     ///< a name in the selection is not watched and never was
     page_gone,     ///< a /rows page token whose file was restored or replaced since: begin again

@@ -264,6 +264,8 @@ feed feed::open(const std::string& path, feed_options options) {
     }
 }
 
+void feed::interrupt() noexcept { sqlite3_interrupt(impl_->view.db().get()); }
+
 result<bool> feed::moved() {
     return guarded(*impl_, [&] {
         const bool another =

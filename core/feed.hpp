@@ -177,7 +177,8 @@ struct feed_options {
 };
 
 /// The log read by one thread: a read-only connection, its prepared statements, and the schema it has verified.
-/// No transaction, statement or lock outlives a call. Movable; not to be shared between threads at the same time.
+/// No transaction, statement or lock outlives a call. Movable; not to be shared between threads at the same time, but for
+/// `interrupt`.
 /// Errors of every call: errc::busy (ask again), errc::drifted (repair, ask again; never with `read_only`),
 /// errc::not_watched, errc::damaged, sqlite category (the file is unusable until it is opened anew).
 class feed {
@@ -219,6 +220,10 @@ class feed {
     [[nodiscard]] result<feed_status> status();
     /// Lineage, head and schema version, for ETags of what `tables` says.
     [[nodiscard]] result<std::string> version();
+
+    /// Any thread, while the feed stands: what it reads now ends with errc::busy. May fall between two statements, where
+    /// nothing hears it; whoever must see an end calls it until there is one.
+    void interrupt() noexcept;
 
   private:
     struct impl;

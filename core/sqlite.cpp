@@ -5,7 +5,9 @@ namespace {
 
 error_code code_of(int extended_code) {
     const int primary = extended_code & 0xff;
-    if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED || primary == SQLITE_PROTOCOL)
+    // An interrupt says nothing about the file: whoever asks again is answered.
+    if (primary == SQLITE_BUSY || primary == SQLITE_LOCKED || primary == SQLITE_PROTOCOL ||
+        primary == SQLITE_INTERRUPT)
         return make_error_code(errc::busy);
     return {extended_code, sqlite_category()};
 }
@@ -135,7 +137,8 @@ transaction::transaction(const connection& db, kind how) : db_(db) {
 transaction::~transaction() {
     // An error may have rolled it back already (full disk, I/O); a second ROLLBACK would only fail.
     if (open_ && sqlite3_get_autocommit(db_.get()) == 0) {
-        sqlite3_step(db_.rollback_.get());
+        // What interrupted the read may meet this, too.
+        while (sqlite3_step(db_.rollback_.get()) == SQLITE_INTERRUPT) db_.rollback_.reset();
         db_.rollback_.reset();
     }
 }

@@ -14,7 +14,8 @@
 // the two doors, turn them into results, so that no statement in between has to pass them on.
 namespace litefeed {
 
-/// SQLite said no. `code()` is in `sqlite_category()`, or errc::busy for BUSY, LOCKED and PROTOCOL; `what()` has SQLite's words.
+/// SQLite said no. `code()` is in `sqlite_category()`, or errc::busy for BUSY, LOCKED, PROTOCOL and INTERRUPT; `what()` has SQLite's
+/// words.
 class sqlite_error : public std::runtime_error {
   public:
     sqlite_error(int extended_code, const std::string& message);

@@ -42,7 +42,8 @@ class reads {
                 answered = co_await ask_pool<T>(question);
             if (answered) co_return answered;
             const error_code why = answered.error();
-            if ((why != errc::busy && why != errc::drifted) || steady::now() > give_up)
+            if ((why != errc::busy && why != errc::drifted) || steady::now() > give_up ||
+                pool_.stopped())
                 co_return answered;
             bell waiting(on_);
             if (why == errc::drifted) {

@@ -15,8 +15,12 @@ namespace {
 constexpr int pool_threads = 2;
 // Kept for SQLite's files, the log, and answers that say that the server is full.
 constexpr std::size_t descriptors_reserved = 128;
-// A read on the pool may wait for a writer: nothing else waits for it.
-constexpr std::chrono::milliseconds pool_busy_timeout{1000};
+// A read on the pool may wait for a writer: nothing else waits for it. No longer, since such a wait hears no interrupt,
+// and who is not answered by then asks again.
+constexpr std::chrono::milliseconds pool_busy_timeout{200};
+
+// For answers that the loops still wait for, in the time that they have themselves.
+constexpr std::chrono::milliseconds pool_end{300};
 
 std::size_t raise_descriptor_limit() {
     rlimit limit{};
@@ -81,10 +85,11 @@ server::~server() { stop(); }
 
 void server::stop() {
     for (auto& l : loops_) l->stop();
+    if (pool_) pool_->stop(std::chrono::steady_clock::now() + pool_end);
     for (auto& t : threads_)
         if (t.joinable()) t.join();
     threads_.clear();
-    // Their jobs post to the loops, so they end first.
+    // Its jobs hold what belongs to the loops, so it goes first.
     pool_.reset();
     writer_.reset();
     loops_.clear();

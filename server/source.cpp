@@ -33,7 +33,7 @@ bool first_to_tell(const std::string& words) {
 source::source(std::string path, feed_options options, chosen_columns* columns)
     : path_(std::move(path)), options_(std::move(options)), columns_(columns) {
     try {
-        feed_.emplace(open());
+        take(open());
         ++openings_;
     } catch (const not_now& why) {
         wait(make_error_code(errc::busy), why.what(), pause_max_locked);
@@ -63,8 +63,18 @@ feed source::open() const {
     return feed::open(path_, std::move(options));
 }
 
+void source::take(std::optional<feed> fresh) {
+    const std::lock_guard lock(mutex_);
+    feed_ = std::move(fresh);
+}
+
+void source::interrupt() {
+    const std::lock_guard lock(mutex_);
+    if (feed_) feed_->interrupt();
+}
+
 void source::lose(const error_code& why) {
-    feed_.reset();
+    take(std::nullopt);
     wait(why, why.message(), pause_max);
     tell(path_ + " cannot be read: " + words_ + "; it is opened again until it can");
 }
@@ -80,7 +90,7 @@ void source::wait(const error_code& why, const std::string& words,
 bool source::reopen() {
     if (std::chrono::steady_clock::now() < again_at_) return false;
     try {
-        feed_.emplace(open());
+        take(open());
     } catch (const not_now& why) {
         // A lock comes and goes, and is nothing to log.
         wait(make_error_code(errc::busy), why.what(), pause_max_locked);

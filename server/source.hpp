@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -12,7 +13,8 @@
 
 namespace litefeed::server {
 
-/// One thread's feed, opened anew with growing pauses when the file became unusable. One thread at a time.
+/// One thread's feed, opened anew with growing pauses when the file became unusable. One thread at a time, but for
+/// `interrupt`.
 class source {
   public:
     /// Throws `cannot` when the file cannot be opened and waiting would not help. What passes is waited for.
@@ -34,6 +36,9 @@ class source {
         }
         return answered;
     }
+
+    /// Any thread: `feed::interrupt`, if there is one now.
+    void interrupt();
 
     /// The feed, if the file is usable; never opens. For what is answered without the file (`head`, `newest`).
     [[nodiscard]] feed* ready() { return feed_ ? &*feed_ : nullptr; }
@@ -57,10 +62,12 @@ class source {
     void wait(const error_code& why, const std::string& words, std::chrono::milliseconds longest);
     void tell(const std::string& words);
     void well();
+    void take(std::optional<feed> fresh);
 
     std::string path_;
     feed_options options_;
     chosen_columns* columns_;  // none: all of them
+    std::mutex mutex_;         ///< held while the feed comes and goes, not while it is asked
     std::optional<feed> feed_;
     error_code trouble_;
     std::string words_;

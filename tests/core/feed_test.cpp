@@ -1,5 +1,8 @@
 #include "core/feed.hpp"
 
+#include <atomic>
+#include <thread>
+
 #include "tests/core/owner_file.hpp"
 
 using namespace litefeed;
@@ -364,6 +367,25 @@ TEST_CASE("where another program holds the file exclusively, every question is b
     CHECK(reads.changes(question_from(from_now{})).error() == make_error_code(errc::busy));
     f.sql("COMMIT");
     CHECK(reads.look().has_value());
+}
+
+TEST_CASE("a read that is interrupted by another thread is busy, and the feed answers again") {
+    owner_file f(notes);
+    watch(f, {"t"});
+    f.sql(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000) "
+        "INSERT INTO litefeed_log(table_id, op, at_ms, key) SELECT 1, 'u', 0, i FROM n");
+    feed reads = feed_of(f);
+    std::atomic<bool> ended{false};
+    std::thread other([&] {
+        while (!ended) reads.interrupt();
+    });
+    const auto got = reads.changes(question_from(stamp{1}));
+    ended = true;
+    other.join();
+    CHECK(got.error() == make_error_code(errc::busy));
+    CHECK(reads.look().has_value());
+    CHECK(ask(reads, stamp{1}).changes.changes.size() == 10'000);
 }
 
 TEST_CASE("a log whose head is beyond 2^53 is refused") {

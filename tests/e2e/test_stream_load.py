@@ -5,6 +5,7 @@ import resource
 import signal
 import time
 
+import pytest
 from harness import sse
 from harness.http_wire import Connection, read_chunk, request_bytes
 from harness.waiting import eventually
@@ -59,6 +60,21 @@ def test_B14_sigint_ends_it_too_and_a_long_poll_is_answered(notes):
         answer = c.read_answer()
         assert answer.status in (200, 503) and time.monotonic() - began < 2
     assert feed.process.wait(3) == 0
+
+
+@pytest.mark.parametrize("target", ["/changes?since=1", "/events?since=1"])
+def test_B14_a_long_read_holds_up_no_end(target, notes):
+    db, feed = notes
+    db.run("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<3000000)"
+           "INSERT INTO litefeed_log(table_id, op, at_ms, key) SELECT 1, 'u', 0, i FROM n")
+    with feed.connect() as c:
+        c.send(request_bytes(target))
+        time.sleep(0.3)
+        began = time.monotonic()
+        process = feed.process
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 0
+        assert time.monotonic() - began < 1.1
 
 
 def test_every_stream_sees_every_commit(notes):
