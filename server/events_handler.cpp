@@ -39,7 +39,7 @@ task<reply> answer_events(loop* of, const request* asked, target at, bool surplu
                     co_return to_response(
                         bad_parameter("names", t.name + " cannot be the name of an event."));
     }
-    co_return want;
+    co_return stream_opening{.want = std::move(want)};
 }
 
 std::string stream_head(const request& r, loop& of, bool chunked) {

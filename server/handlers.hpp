@@ -12,7 +12,7 @@ task<response> answer_rows(loop* of, const request* asked, target at);
 task<response> answer_tables(loop* of, const request* asked, target at);
 task<response> answer_status(loop* of, const request* asked, target at);
 task<response> answer_ready(loop* of, const request* asked, target at);
-/// Either the stream that may begin or why it never can.
+/// Either the stream that may begin, its token still to be named, or why it never can.
 task<reply> answer_events(loop* of, const request* asked, target at, bool surplus);
 
 /// What a failed read is for a client of anything but a stream.

@@ -82,11 +82,16 @@ task<reply> answer_request(loop* of, const request* asked, int socket, bool surp
     const auto what = read && !read->asterisk ? find(*read) : resource::none;
     // A browser sends no token with a preflight, and whoever looks after the process needs none.
     const bool open = asked->method == method::options || what == resource::healthz;
+    std::uint32_t token_id = 0;
     if (const auto* tokens = of->tokens(); tokens != nullptr && !open) {
         auto visit = answer_visit(*asked, read ? *read : nothing, *tokens);
-        if (!visit)
-            if (const auto holder = holder_of(*asked, *tokens); !holder)
+        if (!visit) {
+            const auto holder = holder_of(*asked, *tokens);
+            if (holder)
+                token_id = (*holder)->id;
+            else
                 visit = to_response(holder.error());
+        }
         if (visit) {
             visit->close = surplus;
             co_return std::move(*visit);
@@ -119,6 +124,7 @@ task<reply> answer_request(loop* of, const request* asked, int socket, bool surp
             co_return alive(at);
         case resource::events: {
             reply out = co_await answer_events(of, asked, std::move(at), surplus);
+            if (auto* stream = std::get_if<stream_opening>(&out)) stream->token_id = token_id;
             co_return out;
         }
         default:

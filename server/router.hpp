@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <variant>
 
@@ -9,8 +10,13 @@
 
 namespace litefeed::server {
 
-/// An answer, or a connection that becomes a stream.
-using reply = std::variant<response, events_request>;
+/// A connection that becomes a stream.
+struct stream_opening {
+    events_request want;
+    std::uint32_t token_id = 0;  ///< of the token that it is opened with; 0 where none is needed
+};
+
+using reply = std::variant<response, stream_opening>;
 
 /// Answers one request. `asked` and `of` outlive the task; `socket` is only looked at while a long poll waits.
 /// `surplus`: the connection is one too many and is told so.

@@ -10,7 +10,6 @@
 #include <boost/asio/co_spawn.hpp>
 #include <cerrno>
 
-#include "server/access.hpp"
 #include "server/router.hpp"
 
 namespace litefeed::server {
@@ -133,25 +132,23 @@ task<bool> session::serve(request asked) {
     count(loop_.stats().requests);
     if (loop_.stopping()) last_.keep_alive = false;
     reply answered = co_await answer_request(&loop_, &last_, socket_.native_handle(), surplus_);
-    if (auto* stream = std::get_if<events_request>(&answered)) {
+    if (auto* stream = std::get_if<stream_opening>(&answered)) {
         const bool chunked = last_.version >= 11;
         auto head = stream_head(last_, loop_, chunked);
         if (last_.is_head()) {
-            if (!stream->start.text.empty())
-                head += "Last-Event-ID: " + stream->start.text + "\r\n";
+            const auto& from = stream->want.start.text;
+            if (!from.empty()) head += "Last-Event-ID: " + from + "\r\n";
             head += "\r\n";
             std::string no_body;
             co_await write_all(std::move(head), std::move(no_body));
             co_return false;
         }
-        std::uint32_t token_id = 0;
-        if (const auto* list = loop_.tokens())
-            if (const auto holder = holder_of(last_, *list)) token_id = (*holder)->id;
         // The parser, the buffer and this task end here; the stream keeps none of them.
         handed_on_ = true;
         loop_.listened();
         loop_.look();
-        loop_.streams().join(std::move(socket_), *stream, chunked, std::move(head), token_id);
+        loop_.streams().join(std::move(socket_), stream->want, chunked, std::move(head),
+                             stream->token_id);
         co_return false;
     }
     response out = std::move(std::get<response>(answered));
