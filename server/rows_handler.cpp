@@ -57,12 +57,14 @@ task<response> answer_rows(loop* of, const request* asked, target at) {
     out.field("Litefeed-Head", std::to_string(got->head.n));
     out.field("Litefeed-Cursor", got->cursor);
     if (got->next) out.field("Litefeed-Next", *got->next);
+    // The table's own name; one that the log knows but that is not there now has only the name that was asked for.
+    const auto& name = got->rows.tables.empty() ? want.ask.table : got->rows.tables.front();
     if (want.format == answer_format::ndjson) {
         out.content_type = "application/x-ndjson";
-        append_rows_lines(out.body, *got, want.ask.table);
+        append_rows_lines(out.body, *got, name);
     } else {
         out.content_type = "application/json";
-        append_rows(out.body, *got, want.ask.table);
+        append_rows(out.body, *got, name);
         out.body += '\n';
     }
     co_return out;

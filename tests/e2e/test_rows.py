@@ -23,6 +23,16 @@ def test_a_page_is_as_documented(notes):
     assert answer.get("etag").startswith('W/"')
 
 
+@pytest.mark.parametrize("count", [0, 2])
+def test_an_answer_has_the_table_s_own_name(count, database, server):
+    db = database("CREATE TABLE \"Größe\"(id INTEGER PRIMARY KEY)")
+    db.run(*[f"INSERT INTO \"Größe\" VALUES({i})" for i in range(count)])
+    feed = server(db, "--watch-all")
+    for name in ["Größe", "GRößE", "größe"]:
+        assert feed.rows(name)["table"] == "Größe"
+        assert feed.get_rows(name, format="ndjson").lines()[-1]["table"] == "Größe"
+
+
 @pytest.mark.parametrize("limit", [1, 7, 999, 1000, 1001, None])
 def test_pages_join_to_the_table(limit, notes):
     db, feed = notes
