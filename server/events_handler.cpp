@@ -3,13 +3,14 @@
 namespace litefeed::server {
 namespace {
 
-/// A stream that says at once that it cannot be: a status but 200 would be for good, an empty one asked again at once.
-response full_stream() {
+/// A stream that says at once why it cannot be: a status but 200 would be for good, an empty one asked again at once.
+response parting_stream(std::string_view reason) {
     response out;
     out.content_type = "text/event-stream";
     out.field("Cache-Control", "no-store, no-transform");
     out.field("X-Accel-Buffering", "no");
-    out.body = ": litefeed 1\nretry: 15000\nevent: bye\ndata: {\"reason\":\"full\"}\n\n";
+    out.body = ": litefeed 1\nretry: 15000\nevent: bye\ndata: {\"reason\":\"" +
+               std::string(reason) + "\"}\n\n";
     out.close = true;
     return out;
 }
@@ -20,7 +21,9 @@ task<reply> answer_events(loop* of, const request* asked, target at, bool surplu
     auto read = read_events(*asked, at);
     if (!read) co_return to_response(read.error());
     events_request want = std::move(*read);
-    if (surplus) co_return full_stream();
+    if (surplus) co_return parting_stream("full");
+    // The others were told already, and nobody would tell this one.
+    if (of->stopping()) co_return parting_stream("shutdown");
     // Only what no waiting cures ends the stream before it begins; a busy or absent file holds it.
     auto& own = of->reading().own();
     if (!want.want.tables.empty()) {

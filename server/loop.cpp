@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <ctime>
 
 #include "server/session.hpp"
@@ -38,7 +37,11 @@ void loop::listen_on(int socket, bool v6) {
 }
 
 void loop::run() {
-    for (auto& a : acceptors_) asio::co_spawn(io_, accept(a.get()), asio::detached);
+    // What leaves `accept` leaves `run`, too: a loop that takes no connections any more is none.
+    const auto ended = [this](std::exception_ptr failed) {
+        if (failed) asio::post(io_, [failed] { std::rethrow_exception(failed); });
+    };
+    for (auto& a : acceptors_) asio::co_spawn(io_, accept(a.get()), ended);
     look();
     poll();
     sweep();
@@ -100,12 +103,19 @@ void loop::look() {
         return out;
     });
     look_again_ = !seen;
-    // Drift must be repaired before anyone is answered; a change of the schema that harmed nothing is only written down.
-    if (seen ? seen->unrecorded : seen.error() == errc::drifted) {
-        repairing_ = true;
-        reads_.repair([this] { repairing_ = false; });
+    if (!seen) {
+        // Drift must be repaired before anyone is answered.
+        if (seen.error() == errc::drifted) {
+            repairing_ = true;
+            reads_.repair([this] { repairing_ = false; });
+        }
+        return;
     }
-    if (!seen) return;
+    // A change of the schema that harmed nothing is only written down, and everyone is answered meanwhile.
+    if (seen->unrecorded && !recording_) {
+        recording_ = true;
+        reads_.repair([this] { recording_ = false; });
+    }
     if (seen->gone && shared_.writer != nullptr) shared_.writer->begin_lineage(*seen->gone);
     openings_ = source_.openings();
     const bool everyone = seen->ask_again || reopened;

@@ -111,7 +111,6 @@ task<void> session::run() {
             co_return;
         }
         if (auto* bad = std::get_if<problem>(&step)) {
-            last_ = {};
             problem why = std::move(*bad);
             co_await refuse(std::move(why));
             co_return;
@@ -204,6 +203,7 @@ task<bool> session::write_all(std::string head, std::string body) {
 
 /// An answer to what cannot be served, then the end.
 task<void> session::refuse(problem why) {
+    last_ = {};  // the request before it, which must not lend this answer its origin
     response out = to_response(why);
     out.close = true;
     out.fields += cors_fields(last_, loop_.options().cors_origins);

@@ -15,9 +15,8 @@ constexpr std::size_t ignored_bytes_max = 64 * 1024;
 
 }  // namespace
 
-subscriber::subscriber(tcp_socket socket, subscribers& set, std::shared_ptr<subscriber_group> in,
-                       place_ptr from)
-    : at(std::move(from)), home(std::move(in)), socket_(std::move(socket)), set_(set) {}
+subscriber::subscriber(tcp_socket socket, subscribers& set, subscriber_group* in, place_ptr from)
+    : at(std::move(from)), home(in), socket_(std::move(socket)), set_(set) {}
 
 subscriber::written subscriber::send(block_ptr what, steady::time_point now) {
     out_ = std::move(what);

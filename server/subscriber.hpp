@@ -29,8 +29,7 @@ class subscriber : public std::enable_shared_from_this<subscriber> {
   public:
     enum class written { whole, partly, lost };
 
-    subscriber(tcp_socket socket, subscribers& set, std::shared_ptr<subscriber_group> home,
-               place_ptr at);
+    subscriber(tcp_socket socket, subscribers& set, subscriber_group* home, place_ptr at);
 
     /// Hands a block to the kernel, as far as it takes it; `partly` goes on by itself and then tells the set. The
     /// place moves when the last byte was taken. Not while `sending`.
@@ -44,14 +43,14 @@ class subscriber : public std::enable_shared_from_this<subscriber> {
     void end();
 
     place_ptr at;
-    const std::shared_ptr<subscriber_group> home;
-    std::size_t seat = 0;         ///< index in the group
-    std::uint32_t token_id = 0;   ///< the token that it was opened with; 0 where none is needed
-    bool announced = false;       ///< the client knows where the stream starts
-    bool asking = false;          ///< the pool reads for it
-    bool leaving = false;         ///< `bye` follows what is on its way, then the end
-    bool parting = false;         ///< `bye` is on its way
-    steady::time_point progress;  ///< when the kernel last took a byte
+    subscriber_group* const home;  ///< stands until it is out of its seat, so not after `ended`
+    std::size_t seat = 0;          ///< index in the group
+    std::uint32_t token_id = 0;    ///< the token that it was opened with; 0 where none is needed
+    bool announced = false;        ///< the client knows where the stream starts
+    bool asking = false;           ///< the pool reads for it
+    bool leaving = false;          ///< `bye` follows what is on its way, then the end
+    bool parting = false;          ///< `bye` is on its way
+    steady::time_point progress;   ///< when the kernel last took a byte
 
   private:
     written flush(steady::time_point now);

@@ -72,7 +72,8 @@ void subscribers::join(tcp_socket socket, const events_request& want, bool chunk
     auto start = std::make_shared<place>();
     start->at = want.start.from;
     start->text = want.start.text;
-    const auto s = std::make_shared<subscriber>(std::move(socket), *this, group, std::move(start));
+    const auto s =
+        std::make_shared<subscriber>(std::move(socket), *this, group.get(), std::move(start));
     s->seat = group->seats.size();
     s->token_id = token_id;
     const auto asked = want.heartbeat.value_or(std::chrono::seconds(0));
@@ -262,18 +263,18 @@ void subscribers::ask_pool(subscriber& s, const question& q) {
     waiting.push_back(s.weak_from_this());
     s.asking = true;
     if (waiting.size() > 1) return;
-    from_.pool().submit(
-        [this, q, g = s.home, at = s.at, epoch = epoch_, on = from_.on()](source& from) mutable {
-            auto unbounded = q;
-            unbounded.effort_max = 0;
-            auto a = std::make_shared<result<answer>>(
-                from.call([&](feed& f) { return f.changes(unbounded); }));
-            // Group and place are let go on the loop, to which they belong.
-            asio::post(on, [this, g = std::move(g), at = std::move(at), epoch, a = std::move(a)] {
-                told_by_pool(g, at, epoch, *a);
-                bury();
-            });
+    from_.pool().submit([this, q, g = s.home->shared_from_this(), at = s.at, epoch = epoch_,
+                         on = from_.on()](source& from) mutable {
+        auto unbounded = q;
+        unbounded.effort_max = 0;
+        auto a = std::make_shared<result<answer>>(
+            from.call([&](feed& f) { return f.changes(unbounded); }));
+        // Group and place are let go on the loop, to which they belong.
+        asio::post(on, [this, g = std::move(g), at = std::move(at), epoch, a = std::move(a)] {
+            told_by_pool(g, at, epoch, *a);
+            bury();
         });
+    });
 }
 
 void subscribers::told_by_pool(const std::shared_ptr<subscriber_group>& g, const place_ptr& from,
@@ -339,7 +340,7 @@ void subscribers::bury() {
     const auto dead = std::move(dead_);
     dead_.clear();
     for (const auto& s : dead) {
-        const auto g = s->home;
+        auto* const g = s->home;
         g->seats[s->seat] = std::move(g->seats.back());
         g->seats.pop_back();
         if (s->seat < g->seats.size()) g->seats[s->seat].who->seat = s->seat;

@@ -27,7 +27,7 @@ struct stream_kind {
 };
 
 /// The subscribers of one kind, and what was rendered for them since the last look at the file.
-struct subscriber_group {
+struct subscriber_group : std::enable_shared_from_this<subscriber_group> {
     struct seat {
         std::shared_ptr<subscriber> who;
         heartbeat beat;

@@ -177,10 +177,14 @@ def test_a_length_of_nothing_is_no_body(notes):
 
 
 @pytest.mark.timeout(40)
-def test_B61_a_slow_header_meets_its_deadline_however_it_trickles(notes):
-    db, feed = notes
+def test_B61_a_slow_header_meets_its_deadline_however_it_trickles(database, server):
+    origin = "https://app.example"
+    feed = server(database(), "--watch", "notes", "--cors-origin", origin)
     slow = [Connection(feed.port) for _ in range(50)]
     began = time.monotonic()
+    second = feed.connect()
+    assert second.ask("/healthz", headers={"Origin": origin}).get("access-control-allow-origin") == origin
+    second.send(b"GET / HTTP/1.1\r\nX: ")
     for c in slow:
         c.send(b"GET / HTTP/1.1\r\nX: ")
     open_ = list(slow)
@@ -195,7 +199,10 @@ def test_B61_a_slow_header_meets_its_deadline_however_it_trickles(notes):
         assert time.monotonic() - asked < 1, "others are not slowed"
         time.sleep(1)
     assert not open_, "all are closed after the header's deadline"
-    for c in slow:
+    answer = second.read_answer()
+    assert answer.status == 408 and answer.get("vary") == "Origin"
+    assert answer.get("access-control-allow-origin") is None, "nobody knows yet whose this request would have been"
+    for c in [*slow, second]:
         c.close()
 
 

@@ -1,5 +1,7 @@
 """The owner's migrations succeed, and every one of them is told: never silence over a gap."""
 
+import time
+
 import pytest
 from harness.reading import told
 from harness.replica import Replica
@@ -205,3 +207,23 @@ def test_the_log_that_was_emptied_by_hand_is_a_reset(watched):
     answer = feed.changes(since=replica.cursor)
     assert answer["reset"]["reason"] in ("feed_restored", "restored", "ahead_of_head"), answer
     replica.catch_up(feed).assert_equals(db, "t", "other")
+
+
+def test_a_harmless_change_holds_nobody_up(watched):
+    """The keeper writes the new schema down when the writer leaves it a moment; commits are told meanwhile."""
+    db, feed = watched
+    lags = []
+    with feed.events(tables="t") as stream, db.connect() as writer:
+        stream.start()
+        writer.execute("CREATE TABLE unrelated(x)")
+        for i in range(10, 30):
+            writer.execute("BEGIN IMMEDIATE")
+            writer.execute("INSERT INTO t VALUES(?, 'z', 1)", (i,))
+            writer.execute("COMMIT")
+            writer.execute("BEGIN IMMEDIATE")
+            committed = time.monotonic()
+            assert told(stream.delta()) == [("insert", i)]
+            lags.append(time.monotonic() - committed)
+            time.sleep(0.03)
+            writer.execute("COMMIT")
+    assert max(lags) < 0.25, lags

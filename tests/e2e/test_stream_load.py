@@ -62,6 +62,23 @@ def test_B14_sigint_ends_it_too_and_a_long_poll_is_answered(notes):
     assert feed.process.wait(3) == 0
 
 
+def test_B14_a_stream_that_comes_too_late_is_told_so(notes):
+    _, feed = notes
+    with feed.connect() as c, feed.events() as other:
+        other.start()
+        assert c.ask("/healthz").status == 200
+        request = request_bytes("/events")
+        c.send(request[:20])
+        time.sleep(0.1)
+        feed.process.send_signal(signal.SIGTERM)
+        assert [e.type for e in other.read_to_end()] == ["bye"]
+        c.send(request[20:])
+        answer = c.read_answer()
+        assert answer.status == 200 and answer.get("content-type") == "text/event-stream"
+        assert b'event: bye\ndata: {"reason":"shutdown"}\n\n' in answer.body
+    assert feed.process.wait(2) == 0
+
+
 @pytest.mark.parametrize("target", ["/changes?since=1", "/events?since=1"])
 def test_B14_a_long_read_holds_up_no_end(target, notes):
     db, feed = notes

@@ -13,29 +13,24 @@ using namespace litefeed::test;
 
 namespace {
 
-/// Both ends of a connection: the server's, and the client's, which reads what is there.
-class connection_pair {
+/// The other end of a stream, which reads what is there.
+class client {
   public:
-    explicit connection_pair(asio::io_context& io) : ours(io), client_(io) {
-        tcp_acceptor acceptor(io.get_executor(),
-                              tcp::endpoint(asio::ip::address_v4::loopback(), 0));
-        client_.connect(acceptor.local_endpoint());
-        acceptor.accept(ours);
-        client_.non_blocking(true);
-    }
     std::string read() {
         std::string out;
         char some[4096];
         error_code failed;
-        while (const auto n = client_.read_some(asio::buffer(some), failed)) out.append(some, n);
+        while (const auto n = socket.read_some(asio::buffer(some), failed)) out.append(some, n);
         ended = failed != asio::error::would_block;
         return out;
     }
-    tcp_socket ours;
     bool ended = false;
 
   private:
-    tcp_socket client_;
+    asio::io_context io_;
+
+  public:
+    tcp_socket socket{io_};
 };
 
 /// A loop's part for streams, driven by hand.
@@ -59,10 +54,13 @@ struct streams_of {
         pool.submit([&](source&) { done.set_value(); });
         done.get_future().wait();
     }
-    void join(connection_pair& with, const std::string& cursor) {
+    void join(client& with, const std::string& cursor) {
+        tcp_acceptor acceptor(io.get_executor(), {asio::ip::address_v4::loopback(), 0});
+        with.socket.connect(acceptor.local_endpoint());
+        with.socket.non_blocking(true);
         events_request want;
         want.start = {parse_position(cursor).value(), cursor};
-        set.join(std::move(with.ours), want, false, "HTTP/1.1 200 OK\r\n", 0);
+        set.join(acceptor.accept(), want, false, "HTTP/1.1 200 OK\r\n", 0);
     }
 
     const feed_options options{.serving = true};
@@ -103,14 +101,29 @@ TEST_CASE("a file that is restored while the pool reads is a reset, not silence"
             "INSERT INTO t(v) SELECT i FROM n; DELETE FROM t WHERE id > 1");
 
     streams_of server(file);
-    connection_pair pair(server.io);
-    server.join(pair, before);
-    CHECK_FALSE(contains(pair.read(), "data: {\"head\":3001"));
+    client reader;
+    server.join(reader, before);
+    CHECK(contains(reader.read(), "event: cursor"));
     server.wait_for_pool();
     copy_into(file.get(), backup.get());
     CHECK(server.look().ask_again);
     server.io.poll();
-    CHECK(contains(pair.read(), "\"reset\":{\"reason\":\"ahead_of_head\""));
+    CHECK(contains(reader.read(), "\"reset\":{\"reason\":\"ahead_of_head\""));
+}
+
+TEST_CASE("streams end with the loop, however it ends") {
+    const owner_file file("CREATE TABLE t(id INTEGER PRIMARY KEY)");
+    watch(file, {"t"});
+    client reader;
+    {
+        streams_of server(file);
+        server.join(reader, cursor_of(file));
+        server.io.poll();
+        CHECK(contains(reader.read(), "event: cursor"));
+        CHECK_FALSE(reader.ended);
+    }
+    reader.read();
+    CHECK(reader.ended);
 }
 
 TEST_SUITE_END();
