@@ -4,24 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "server/net.hpp"
-#include "server/step.hpp"
+#include "server/shared_blocks.hpp"
 
 namespace litefeed::server {
 
 class subscribers;
 struct subscriber_group;
-
-using place_ptr = std::shared_ptr<const place>;
-
-/// Bytes for a stream, rendered once for all who stand at the same place, and the place they lead to.
-struct block {
-    std::string bytes;
-    place_ptr then;  ///< none: the place does not move
-};
-using block_ptr = std::shared_ptr<const block>;
 
 /// One open stream: a socket, a place, and at most one block on its way. No parser, no timer, no buffer of its own.
 /// Loop thread only.

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,32 +17,21 @@
 
 namespace litefeed::server {
 
-/// What the bytes of a stream depend on beside its place.
-struct stream_kind {
-    selection want;
-    bool snapshot = false, named = false;
-    bool chunked = true;  ///< HTTP/1.1; else the stream ends with the connection
-    friend auto operator<=>(const stream_kind&, const stream_kind&) = default;
-};
-
-/// The subscribers of one kind, and what was rendered for them since the last look at the file.
+/// The subscribers of one kind.
 struct subscriber_group : std::enable_shared_from_this<subscriber_group> {
     struct seat {
         std::shared_ptr<subscriber> who;
         heartbeat beat;
     };
-    stream_kind kind;
+    explicit subscriber_group(const stream_kind& kind) : blocks(kind) {}
+
+    shared_blocks blocks;
     std::vector<seat> seats;
-    stamp newest;                                       ///< as of the last ring
-    std::uint64_t epoch = 0;                            ///< as of the last ring
-    bool unanswered = false;                            ///< the file was busy: ring again soon
-    std::unordered_map<std::string, block_ptr> blocks;  ///< by the place they start from
-    std::size_t block_bytes = 0;
-    place_ptr last_from;  ///< most stand at one place: found without hashing
-    block_ptr last_block;
-    block_ptr comment, bookmark;
-    std::unordered_map<std::string, std::vector<std::weak_ptr<subscriber>>>
-        asked;  ///< the pool reads
+    stamp newest;             ///< as of the last ring
+    std::uint64_t epoch = 0;  ///< as of the last ring
+    bool unanswered = false;  ///< the file was busy: ring again soon
+    /// Those for whom the pool reads, by the place they stand at.
+    std::unordered_map<std::string, std::vector<std::weak_ptr<subscriber>>> asked;
 };
 
 /// All streams of one loop. The bell, not a queue: a ring makes each look again from its own place; who is still
@@ -71,7 +59,6 @@ class subscribers {
     void abandon();
 
     [[nodiscard]] bool empty() const { return count_ == 0; }
-    [[nodiscard]] std::size_t size() const { return count_; }
 
     // Called by a subscriber.
     void wrote(subscriber&, subscriber::written);
@@ -82,21 +69,19 @@ class subscribers {
     std::shared_ptr<subscriber_group> group_of(const stream_kind&);
     void advance(subscriber&);
     void advance_later(subscriber&);
+    bool find_start(subscriber&);
     bool announce(subscriber&);
     block_ptr block_after(subscriber&);
-    block_ptr render(subscriber_group&, const place_ptr& from, const answer&, std::uint64_t epoch);
-    void keep(subscriber_group&, const place_ptr& from, block_ptr);
-    void ask_pool(subscriber&, const question&);
+    void ask_pool(subscriber&);
     void told_by_pool(const std::shared_ptr<subscriber_group>&, const place_ptr& from,
                       std::uint64_t epoch, const result<answer>&);
+    void hold(subscriber_group&, const error_code& why);
     void send(subscriber&, block_ptr);
     void look_at(subscriber_group::seat&, steady::time_point now);
     bool give_bookmark(subscriber&);
     void give_heartbeat(subscriber&);
     void part(subscriber&);
-    void forget_blocks(subscriber_group&);
     void bury();
-    [[nodiscard]] question ask_from(const subscriber_group&, const place&) const;
     std::chrono::milliseconds between(int low, int high);
     heartbeat::duration spread();
 
