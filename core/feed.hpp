@@ -180,7 +180,7 @@ struct feed_options {
 /// No transaction, statement or lock outlives a call. Movable; not to be shared between threads at the same time, but for
 /// `interrupt`.
 /// Errors of every call: errc::busy (ask again), errc::drifted (repair, ask again; never with `read_only`),
-/// errc::not_watched, errc::damaged, sqlite category (the file is unusable until it is opened anew).
+/// errc::damaged, sqlite category (the file is unusable until it is opened anew).
 class feed {
   public:
     /// Throws `cannot` with a sentence for the user when the file cannot be opened or is no database.

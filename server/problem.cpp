@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "server/json_text.hpp"
+#include "core/json.hpp"
 
 namespace litefeed::server {
 namespace {
@@ -67,12 +67,12 @@ std::string to_json(const problem& p) {
     std::string out = R"({"type":"/problems/)";
     out += e.name;
     out += R"(","title":)";
-    append_json_string(out, e.title);
+    append_json_text(e.title, out);
     out += R"(,"status":)" + std::to_string(e.status) + R"(,"detail":)";
-    append_json_string(out, p.detail);
+    append_json_text(p.detail, out);
     if (p.parameter) {
         out += R"(,"parameter":)";
-        append_json_string(out, *p.parameter);
+        append_json_text(*p.parameter, out);
     }
     out += "}\n";
     return out;

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <vector>
 
-#include "server/json_text.hpp"
+#include "core/json.hpp"
 
 namespace litefeed::server {
 namespace {
@@ -20,7 +20,7 @@ std::vector<std::string> beginnings(const delta& d) {
     out.reserve(d.tables.size());
     for (const auto& name : d.tables) {
         auto& text = out.emplace_back(R"({"table":)");
-        append_json_string(text, name);
+        append_json_text(name, text);
         text += R"(,"op":")";
     }
     return out;
@@ -71,7 +71,7 @@ void append_reset(std::string& out, const reset& r) {
     out += R"(","tables":[)";
     for (std::size_t i = 0; i < r.tables.size(); ++i) {
         if (i > 0) out += ',';
-        append_json_string(out, r.tables[i]);
+        append_json_text(r.tables[i], out);
     }
     out += R"(],"floor":)";
     append_number(out, r.floor.n);
@@ -144,7 +144,7 @@ void append_page_row(std::string& out, const delta& d, const change& c) {
 
 void append_rows_head(std::string& out, const rows_page& page, std::string_view table) {
     out += R"({"table":)";
-    append_json_string(out, table);
+    append_json_text(table, out);
     out += R"(,"head":)";
     append_number(out, page.head.n);
     ((out += R"(,"cursor":")") += page.cursor) += '"';
@@ -153,7 +153,7 @@ void append_rows_head(std::string& out, const rows_page& page, std::string_view 
 void append_rows_next(std::string& out, const rows_page& page) {
     out += R"(,"next":)";
     if (page.next)
-        append_json_string(out, *page.next);
+        append_json_text(*page.next, out);
     else
         out += "null";
     out += '}';

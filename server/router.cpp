@@ -156,14 +156,10 @@ problem to_problem(const error_code& why, loop& of) {
         return {.kind = problem_kind::unavailable,
                 .detail = "The database cannot be read: " + why.message(),
                 .retry_after = std::chrono::seconds(5)};
-    if (why == errc::busy || why == errc::too_long)
+    if (why == errc::busy)
         return {.kind = problem_kind::busy,
                 .detail = "Another connection holds the database; ask again.",
                 .retry_after = std::chrono::seconds(1)};
-    if (why == errc::not_watched)
-        return {.kind = problem_kind::unavailable,
-                .detail = "Nothing is watched in this file yet: litefeed watch DB TABLE.",
-                .retry_after = std::chrono::seconds(5)};
     if (why == errc::newer_format)
         return {.kind = problem_kind::unavailable,
                 .detail = "A later litefeed wrote this file: upgrade the server.",
@@ -171,7 +167,7 @@ problem to_problem(const error_code& why, loop& of) {
     if (why == errc::malformed_cursor)
         return {.kind = problem_kind::malformed_cursor,
                 .detail = "A cursor as an answer gave it.",
-                .parameter = "since"};
+                .parameter = "after"};
     if (why == errc::page_gone)
         return {.kind = problem_kind::page_gone,
                 .detail = "The file was restored or replaced: begin with the first page."};

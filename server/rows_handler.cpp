@@ -22,9 +22,7 @@ problem why_not(const error_code& why, loop& of, const std::string& table) {
     if (why == errc::unknown_table)
         return {.kind = problem_kind::unknown_table,
                 .detail = table + " is not watched; /tables lists what is."};
-    auto out = to_problem(why, of);
-    if (why == errc::malformed_cursor) out.parameter = "after";
-    return out;
+    return to_problem(why, of);
 }
 
 }  // namespace

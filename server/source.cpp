@@ -54,9 +54,8 @@ feed source::open() const {
             const auto tables = bare.tables();
             if (!tables && tables.error() == errc::busy)
                 throw not_now("cannot read " + path_ + ": another program holds it locked");
-            if (!tables && tables.error() != errc::not_watched)
-                throw cannot("cannot read " + path_ + ": " + tables.error().message());
-            rules = columns_->read(tables ? *tables : std::vector<table_status>{});
+            if (!tables) throw cannot("cannot read " + path_ + ": " + tables.error().message());
+            rules = columns_->read(*tables);
         }
         options.columns = std::move(*rules);
     }

@@ -47,7 +47,6 @@ class source {
     [[nodiscard]] std::uint64_t openings() const { return openings_; }
     /// Why the file is unusable, in words; empty while it is usable.
     [[nodiscard]] const std::string& trouble() const { return words_; }
-    [[nodiscard]] const std::string& path() const { return path_; }
 
   private:
     [[nodiscard]] static bool unusable(const error_code& e) {

@@ -61,7 +61,7 @@ task<response> answer_ready(loop* of, const request*, target at) {
     json reasons = json::array();
     if (got)
         for (const auto& text : got->problems) reasons.push_back(text);
-    else if (got.error() != errc::not_watched)
+    else
         reasons.push_back(to_problem(got.error(), *of).detail);
     const auto* writer = of->shared().writer;
     if (got && writer != nullptr && !writer->trouble().empty())

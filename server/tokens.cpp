@@ -125,8 +125,7 @@ boost::system::result<token_list, std::string> parse_tokens(std::string_view tex
             if (out[i].text == secret)
                 return wrong("this token stands on line " + std::to_string(line_of[i]) +
                              " already");
-        out.push_back(
-            {.role = kind == "admin" ? role::admin : role::read, .text = std::string(secret)});
+        out.push_back({.text = std::string(secret)});
         line_of.push_back(number);
     }
     if (out.empty())

@@ -12,20 +12,17 @@
 
 namespace litefeed::server {
 
-/// What the bearer of a token may do: `read` asks; `admin` does what later changes things, too.
-enum class role { read, admin };
-
 /// One line of the token file.
 struct token {
-    server::role role = role::read;
     std::string text;
     std::uint32_t id =
         0;  ///< the same text keeps it over every reading of the file; 0: not numbered yet
 };
 using token_list = std::vector<token>;
 
-/// Reads a token file: `read TOKEN` or `admin TOKEN` a line, blank lines, and comments from a `#` on. Pure. The error is
-/// one sentence with the line's number and never a token.
+/// Reads a token file: `read TOKEN` or `admin TOKEN` a line, which may ask for the same as long as nothing here changes
+/// anything; blank lines; and comments from a `#` on. Pure. The error is one sentence with the line's number and never a
+/// token.
 [[nodiscard]] boost::system::result<token_list, std::string> parse_tokens(std::string_view text);
 
 /// The token that is `given`; nullptr when there is none. Its time tells nothing of where they differ: every token is

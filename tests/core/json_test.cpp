@@ -163,6 +163,8 @@ TEST_CASE("a name that is not UTF-8 is still a string") {
                "b") ==
           "\"a\xef\xbf\xbd"
           "b\"");
+    for (const std::string_view bad : {"\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80"})
+        CHECK(text(bad).find("\xef\xbf\xbd") != std::string::npos);
     CHECK(text("\xe2\x82") == "\"\xef\xbf\xbd\xef\xbf\xbd\"");
     CHECK(text("ü\"") == "\"ü\\\"\"");
 }
