@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <mutex>
 #include <unordered_map>
 
 #include "core/open.hpp"
@@ -82,6 +83,7 @@ struct feed::impl {
         const feed_options options = view->options();
         try {
             connection db = open_reader(path, options);
+            const std::lock_guard lock(opening);
             data_version = {};
             view.emplace(path, std::move(db), options);
         } catch (const cannot& why) {
@@ -217,6 +219,7 @@ struct feed::impl {
     }
 
     std::string path;
+    std::mutex opening;  // of the view, against `interrupt`
     std::optional<feed_view> view;
     plan_cache plans;
     statement data_version;
@@ -264,7 +267,10 @@ feed feed::open(const std::string& path, feed_options options) {
     }
 }
 
-void feed::interrupt() noexcept { sqlite3_interrupt(impl_->view.db().get()); }
+void feed::interrupt() noexcept {
+    const std::lock_guard lock(impl_->opening);
+    sqlite3_interrupt(impl_->view->db().get());
+}
 
 result<bool> feed::moved() {
     return guarded(*impl_, [&] {

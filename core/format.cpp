@@ -116,7 +116,7 @@ statement prepare_own(const connection& db, const std::string& sql) {
     try {
         return db.prepare(sql);
     } catch (const sqlite_error& e) {
-        if (e.code().value() != SQLITE_ERROR) throw;
+        if (!e.is(SQLITE_ERROR)) throw;
         throw boost::system::system_error(make_error_code(errc::damaged));
     }
 }
@@ -135,7 +135,7 @@ bool remove_format(const connection& db) {
             db.execute("DROP TABLE main." + quote_identifier(name));
         } catch (const sqlite_error& e) {
             // A virtual table of a module that is not here. Litefeed makes none, so it is the owner's affair.
-            if (e.code().value() != SQLITE_ERROR) throw;
+            if (!e.is(SQLITE_ERROR)) throw;
         }
     }
     for (const std::string& name : tables)

@@ -521,7 +521,11 @@ result<thinning_report> keeper::thin(std::int64_t now_ms,
                                      const std::function<bool(const thinning_report&)>& go_on) {
     try {
         impl_->file.refuse_moved();
-        if (!is_installed(impl_->db)) return thinning_report{.finished = true};
+        if (!is_installed(impl_->db)) {
+            thinning_report nothing;
+            nothing.finished = true;
+            return nothing;
+        }
         return thin_log(impl_->db, {now_ms, !impl_->serving}, go_on);
     } catch (const sqlite_error& e) {
         return e.code();

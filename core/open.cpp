@@ -155,7 +155,7 @@ connection open_for_serving(const std::string& path, int busy_timeout_ms, bool h
         try {
             return open();
         } catch (const sqlite_error& e) {
-            if (e.code().value() != SQLITE_READONLY_ROLLBACK || hands_off) throw;
+            if (!e.is(SQLITE_READONLY_ROLLBACK) || hands_off) throw;
         }
         roll_back(path, busy_timeout_ms);
         return open();

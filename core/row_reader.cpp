@@ -89,8 +89,6 @@ int record_limit_for(const connection& db, std::size_t row_bytes_max, bool utf16
     return static_cast<int>(std::min(bytes, most));
 }
 
-bool is_too_big(const sqlite_error& e) { return e.code().value() == SQLITE_TOOBIG; }
-
 // The bytes of a text in a table with a rowid, without reading it; none where SQLite cannot tell.
 std::optional<std::size_t> text_bytes(const connection& db, const std::string& table,
                                       const std::string& column, std::int64_t rowid) {
@@ -170,7 +168,7 @@ bool row_reader::find(const statement& from, int first_column, change& to, std::
         append_values(find_, to, bytes);
         return true;
     } catch (const sqlite_error& e) {
-        if (!is_too_big(e)) throw;
+        if (!e.is(SQLITE_TOOBIG)) throw;
     }
     bytes.resize(before);
     return find_large(from, first_column, to, bytes);
@@ -341,7 +339,7 @@ void row_reader::scan(const place& from, const gone_key& gone,
             if (!standing) return;
         } catch (const sqlite_error& e) {
             // A large row ended the scan before it was read: it is told by its key, and the scan goes on behind it.
-            if (keys_only || !is_too_big(e)) throw;
+            if (keys_only || !e.is(SQLITE_TOOBIG)) throw;
             keys_only = true;
             continue;
         }

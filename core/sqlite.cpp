@@ -23,8 +23,12 @@ void check(sqlite3* db, int code) {
 
 }  // namespace
 
+// An interrupt that meets the parser inside another statement comes out as a plain error, with its own words.
 sqlite_error::sqlite_error(int extended_code, const std::string& message)
-    : std::runtime_error(message), code_(code_of(extended_code)) {}
+    : std::runtime_error(message),
+      code_(code_of(extended_code == SQLITE_ERROR && message == sqlite3_errstr(SQLITE_INTERRUPT)
+                        ? SQLITE_INTERRUPT
+                        : extended_code)) {}
 
 statement::statement(sqlite3* db, std::string_view sql) {
     sqlite3_stmt* raw = nullptr;

@@ -20,6 +20,10 @@ class sqlite_error : public std::runtime_error {
   public:
     sqlite_error(int extended_code, const std::string& message);
     [[nodiscard]] error_code code() const noexcept { return code_; }
+    /// Whether it is that (extended) code of SQLite's.
+    [[nodiscard]] bool is(int extended_code) const noexcept {
+        return code_ == error_code(extended_code, sqlite_category());
+    }
 
   private:
     error_code code_;

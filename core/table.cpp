@@ -77,7 +77,7 @@ class inspector {
         try {
             (void)db_.prepare("SELECT * FROM main." + quote_identifier(table_.name));
         } catch (const sqlite_error& e) {
-            if (e.code() != error_code(SQLITE_ERROR, sqlite_category())) throw;
+            if (!e.is(SQLITE_ERROR)) throw;
             throw refusal{std::string("SQLite cannot read it here: ") + e.what()};
         }
     }

@@ -74,8 +74,9 @@ int run_demo(const std::string& listen) {
     writer.watch({"notes", "stocks"}, {});
     server_options options;
     options.database = database;
-    auto keeps =
-        std::make_unique<keeper_thread>(keeper_orders{.path = database}, std::move(writer), false);
+    keeper_orders orders;
+    orders.path = database;
+    auto keeps = std::make_unique<keeper_thread>(std::move(orders), std::move(writer), false);
     server running(options, std::move(keeps), nullptr, std::move(sockets));
     spdlog::info("listening on {}", url);
     explain(url, database);

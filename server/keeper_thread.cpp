@@ -72,10 +72,11 @@ void keeper_thread::repair(stamp seen, done after) {
     came_.notify_all();
 }
 
-void keeper_thread::begin_lineage(const rest_cursor& known) {
+void keeper_thread::begin_lineage(const rest_cursor& known, done after) {
     {
         const std::lock_guard lock(mutex_);
         gone_ = known;
+        asked_.push_back(std::move(after));
     }
     came_.notify_all();
 }

@@ -62,8 +62,9 @@ class keeper_thread {
     /// whether it could repair or not: ask again.
     /// `seen`: where the asking reader last found capture in order.
     void repair(stamp seen, done after);
-    /// Any thread: what the caller knew is not in the file any more; the keeper begins a new lineage above it.
-    void begin_lineage(const rest_cursor& known);
+    /// Any thread: what the caller knew is not in the file any more; the keeper begins a new lineage above it. `after` as
+    /// with `repair`.
+    void begin_lineage(const rest_cursor& known, done after);
     /// Any thread: there is another file under the name, so the wish is to be granted again.
     void watch_again();
     /// Any thread: why the last attempt failed, in words; empty when it did not.

@@ -116,7 +116,13 @@ void loop::look() {
         recording_ = true;
         reads_.repair([this] { recording_ = false; });
     }
-    if (seen->gone && shared_.writer != nullptr) shared_.writer->begin_lineage(*seen->gone);
+    // The others would start over twice, if they were answered before the new lineage.
+    if (seen->gone && shared_.writer != nullptr) {
+        repairing_ = look_again_ = true;
+        shared_.writer->begin_lineage(*seen->gone,
+                                      [this] { asio::post(io_, [this] { repairing_ = false; }); });
+        return;
+    }
     openings_ = source_.openings();
     const bool everyone = seen->ask_again || reopened;
     if (everyone) subscribers_.distrust();

@@ -242,6 +242,8 @@ TAMPERED = {
     "UPDATE litefeed_schema SET name=NULL, sql=NULL, type=NULL, place=-place": True,
     "DELETE FROM litefeed_schema": True,
     "ALTER TABLE litefeed_meta DROP COLUMN lineage": False,
+    "ALTER TABLE litefeed_meta DROP COLUMN format": False,
+    "DROP TABLE litefeed_marks": False,
     "ALTER TABLE litefeed_tables RENAME COLUMN name TO nom": False,
 }
 
@@ -275,7 +277,7 @@ def test_what_others_write_into_litefeeds_tables_is_judged(done, database, serve
 FORGED = {
     "a view": "ALTER TABLE litefeed_meta RENAME TO m; CREATE VIEW litefeed_meta AS SELECT * FROM m",
     "a virtual table": "CREATE TABLE m AS SELECT * FROM litefeed_meta; DROP TABLE litefeed_meta; CREATE VIRTUAL TABLE litefeed_meta USING fts5("
-                       "id, format, lineage, floor, floor_digest, retention_s, entries_max, seen_through, schema_version, catalog_version,"
+                       "id, format, lineage, floor, floor_digest, retention_s, entries_max, folded, seen_through, schema_version, catalog_version,"
                        "installed_at_ms, compacted_at_ms); INSERT INTO litefeed_meta SELECT * FROM m",
 }
 

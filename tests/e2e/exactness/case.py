@@ -194,6 +194,10 @@ class Case:
             if failed and seen[3] != want[3]:  # and with the constraint named first goes what OR ROLLBACK ends
                 (self.db if seen[3] else self.twin).execute("ROLLBACK")
                 seen[3] = want[3] = False
+        if "cannot store" in str(seen[0]) and " OR IGNORE " in sql and (want[0], want[1]) == ([], 0):
+            # With a BEFORE trigger SQLite judges the types of a STRICT table before NOT NULL: a row that breaks both is
+            # refused, where OR IGNORE had passed over it.
+            return
         if seen != want:
             raise Deviation(f"the owner sees a difference:\n  {sql}\n  watched   {outcome}\n  unwatched {expected}\n"
                             + self.surroundings())
