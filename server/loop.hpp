@@ -115,8 +115,8 @@ class loop {
     std::uint64_t openings_ = 0;
     bool look_again_ = false;
     std::optional<rest_cursor> known_;  ///< of the last look, over all openings of the file
-    bool repairing_ = false;  ///< nobody is answered
-    bool recording_ = false;  ///< the keeper writes a schema down
+    bool repairing_ = false;            ///< nobody is answered
+    bool recording_ = false;            ///< the keeper writes a schema down
     bool stopping_ = false;
     bool someone_listened_ = false;
     std::array<char, 16 * 1024> scratch_{};
