@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/schema_drift.hpp"
 #include "core/sql_text.hpp"
 
 namespace litefeed {
@@ -90,7 +91,7 @@ capture_state table_is_missing(const schema& at, const watched_table& table) {
 }  // namespace
 
 capture_state judge_capture(const connection& db, const schema& at, const watched_table& table,
-                            bool unexplained) {
+                            std::int64_t unexplained) {
     if (at.find("table", table.name) == nullptr) return table_is_missing(at, table);
     capture_state out;
     inspected_table seen = inspect_table(db, at, table.name);
@@ -106,7 +107,12 @@ capture_state judge_capture(const connection& db, const schema& at, const watche
     } else if (shape_digest(*seen.definition) != table.shape) {
         out.what = verdict::reshaped;
         out.why = "its columns changed";
-    } else if (unexplained && seen.definition->keyed_by_rowid) {
+    } else if (unexplained >= steps_that_cancel_out) {
+        out.what = verdict::reshaped;
+        out.why =
+            "the schema was changed in a way that left no trace, as DROP COLUMN and ADD COLUMN of "
+            "one name do";
+    } else if (unexplained >= steps_of_a_vacuum && seen.definition->keyed_by_rowid) {
         out.what = verdict::broken;
         out.why = "a VACUUM may have renumbered its rowids";
     } else if (differs.guards) {

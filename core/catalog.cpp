@@ -62,12 +62,18 @@ bool settled(const watched_table& row, const capture_state& state) {
            (state.what == verdict::gone || state.what == verdict::unwatchable);
 }
 
-// Against the newer of two sights: this reader's own, or the keeper's.
-bool unexplained_since(const connection& db, const schema& at,
-                       const std::optional<schema>& before) {
+// Against the newer of two sights: this reader's own, or the keeper's. What one of its own did not explain stays
+// unexplained until the keeper has dealt with it.
+std::int64_t unexplained_since(const connection& db, const schema& at, schema_sight& own) {
     const schema verified = read_verified_schema(db);
-    if (verified.version == at.version) return false;
-    return moved_unexplained(before && before->version > verified.version ? *before : verified, at);
+    std::int64_t out = 0;
+    if (own.last && own.verified == verified.version && own.last->version > verified.version) {
+        out = std::max(own.unexplained, unexplained_steps(*own.last, at));
+    } else if (verified.version != at.version) {
+        out = unexplained_steps(verified, at);
+    }
+    own = {at, verified.version, out};
+    return out;
 }
 
 // A column under a rule may live on under another name, so a rule that fits no more shows nothing of its table.
@@ -111,9 +117,9 @@ std::vector<const column_definition*> visible_columns(const table_definition& ta
 }
 
 catalog catalog::load(const connection& db, const feed_options& options, const schema& at,
-                      const std::optional<schema>& before) {
+                      schema_sight& own) {
     catalog out;
-    const bool unexplained = unexplained_since(db, at, before);
+    const std::int64_t unexplained = unexplained_since(db, at, own);
     column_rules rules = options.columns;
     for (watched_table& row : read_tables(db)) {
         auto t = std::make_unique<catalog_table>();

@@ -30,14 +30,21 @@ struct catalog_table {
     [[nodiscard]] bool present() const { return live() || drifted || withheld; }
 };
 
+/// A reader's own sight of the schema: it tells more than what the keeper last verified.
+struct schema_sight {
+    std::optional<schema> last;
+    std::int64_t verified{};     ///< the schema_version that the keeper had verified by then
+    std::int64_t unexplained{};  ///< steps since, as unexplained_steps counts them
+};
+
 /// The watched tables as verified at one schema_version. Immutable between two loads.
 class catalog {
   public:
     /// Reads and verifies everything in the current transaction. Throws errc::drifted (as system_error) when a capture
     /// does not stand and `options.read_only` is off.
-    /// `before` is the schema at the caller's last load, if any: it tells more than what the keeper last verified.
+    /// `own`: what the caller saw at its loads before; brought up to date.
     static catalog load(const connection& db, const feed_options& options, const schema& at,
-                        const std::optional<schema>& before);
+                        schema_sight& own);
 
     /// The tables of a selection, in order of id. Every one that bears a name, so a table that was renamed away and its
     /// successor. Errors: errc::unknown_table.

@@ -254,7 +254,7 @@ struct keeper::impl {
         const schema at = read_schema(db);
         // The sight itself is worth keeping: what comes later is judged against it.
         if (at.version != verified.version) wrote = true;
-        const bool unexplained = moved_unexplained(verified, at);
+        const std::int64_t unexplained = unexplained_steps(verified, at);
         for (watched_table& t : sound_tables()) {
             if (!t.watched) continue;
             const capture_state state = judge_capture(db, read_schema(db), t, unexplained);

@@ -26,6 +26,13 @@ bool is_automatic(const schema_entry& e) {
     return e.sql.empty();  // the indexes of UNIQUE and PRIMARY KEY come and go with their table
 }
 
+// A VACUUM puts the tables first and closes gaps, so only a table that was dropped and made again comes to stand later.
+bool was_made_anew(const schema_entry& table, const schema& after) {
+    const schema_entry* now = same_entry(after, table);
+    return now != nullptr && now->place > table.place;
+}
+constexpr std::int64_t drop_and_create = 2;
+
 // Columns and constraints of a CREATE TABLE, less one.
 std::int64_t members(const std::string& create_table) {
     const auto tokens = sql_tokens(create_table);
@@ -60,15 +67,21 @@ std::int64_t explained_steps(const schema& before, const schema& after) {
     for (const schema_entry& e : before.entries) {
         if (is_automatic(e)) continue;
         const schema_entry* now = same_entry(after, e);
-        if (now != nullptr && now->sql == e.sql) continue;
+        const schema_entry* table = before.find("table", e.table);
+        const bool made_anew = now != nullptr && table != nullptr && was_made_anew(*table, after);
+        if (now != nullptr && now->sql == e.sql && !made_anew) continue;
         if (e.type == "table") {
             tables_differ = true;
             if (now == nullptr) {
                 ++gone_tables;
             } else {
                 // Each added or dropped column is an ALTER of its own.
-                steps += std::max<std::int64_t>(1, std::abs(members(now->sql) - members(e.sql)));
+                const auto altered =
+                    std::max<std::int64_t>(1, std::abs(members(now->sql) - members(e.sql)));
+                steps += made_anew ? drop_and_create : altered;
             }
+        } else if (made_anew) {
+            ++steps;  // it went with its table
         } else if (now != nullptr) {
             ++rewritten;
         } else if (e.type == "view") {
@@ -84,15 +97,20 @@ std::int64_t explained_steps(const schema& before, const schema& after) {
     // One that is gone and one that is new can be one RENAME.
     steps += std::max(gone_tables, new_tables);
     // DROP TABLE and CREATE TABLE take away all that hung on it.
-    for (const auto& [table, count] : gone_from) steps += std::min<std::int64_t>(count, 2);
+    for (const auto& [name, count] : gone_from) {
+        const schema_entry* table = before.find("table", name);
+        if (table != nullptr && was_made_anew(*table, after)) continue;
+        steps += std::min<std::int64_t>(count, drop_and_create);
+    }
     // A RENAME rewrites what names the table or column; else it was dropped and made anew.
     if (!tables_differ && new_tables == 0) steps += 2 * rewritten;
     return steps;
 }
 
-bool moved_unexplained(const schema& before, const schema& after) {
+std::int64_t unexplained_steps(const schema& before, const schema& after) {
     const std::int64_t moved = after.version - before.version;
-    return moved < 0 || moved > explained_steps(before, after);
+    if (moved < 0) return steps_that_cancel_out;
+    return std::max<std::int64_t>(0, moved - explained_steps(before, after));
 }
 
 }  // namespace litefeed

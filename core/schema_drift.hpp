@@ -15,8 +15,10 @@ namespace litefeed {
 /// were, so that a VACUUM among them shows; where several histories end alike, less than some of them took.
 [[nodiscard]] std::int64_t explained_steps(const schema& before, const schema& after);
 
-/// True when schema_version moved further than the visible differences explain: a VACUUM, or edits that cancel out and
-/// left nothing else behind (DROP COLUMN c; ADD COLUMN c). Also when it went backwards: another file.
-[[nodiscard]] bool moved_unexplained(const schema& before, const schema& after);
+/// How many steps schema_version moved beyond what the visible differences explain. One can be a VACUUM; two or more can
+/// be edits that cancel out and left nothing else behind (DROP COLUMN c; ADD COLUMN c), on any table. Not below 0; many
+/// when it went backwards: another file.
+[[nodiscard]] std::int64_t unexplained_steps(const schema& before, const schema& after);
+inline constexpr std::int64_t steps_of_a_vacuum = 1, steps_that_cancel_out = 2;
 
 }  // namespace litefeed

@@ -92,10 +92,9 @@ feed_view::snapshot::snapshot(feed_view& of)
         if (moved || view_.meta_.catalog_version != view_.loaded_catalog_version_ ||
             view_.is_lost() != view_.lost_) {
             view_.loaded_catalog_version_ = -1;
-            schema at = read_schema(view_.db_);
-            view_.catalog_ = catalog::load(view_.db_, view_.options_, at, view_.loaded_schema_);
+            view_.catalog_ =
+                catalog::load(view_.db_, view_.options_, read_schema(view_.db_), view_.sight_);
             view_.judge_log();
-            view_.loaded_schema_ = std::move(at);
             view_.loaded_catalog_version_ = view_.meta_.catalog_version;
             reloaded_ = true;
         }

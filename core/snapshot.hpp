@@ -68,8 +68,8 @@ class feed_view {
     statement schema_version_row_, state_row_;
     std::unique_ptr<log_reader> log_;  // none: no litefeed tables in the file
     catalog catalog_;
-    std::optional<schema> loaded_schema_;  // of the last load that held
-    std::int64_t recorded_version_ = -1;   // the schema_version that the keeper last verified
+    schema_sight sight_;
+    std::int64_t recorded_version_ = -1;  // the schema_version that the keeper last verified
     meta meta_;
     stamp head_, verified_through_;
     stamp lowest_;             // the first entry above the floor; 0: none
