@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "core/schema_drift.hpp"
 #include "core/sql_text.hpp"
 
 namespace litefeed {
@@ -91,7 +90,7 @@ capture_state table_is_missing(const schema& at, const watched_table& table) {
 }  // namespace
 
 capture_state judge_capture(const connection& db, const schema& at, const watched_table& table,
-                            std::int64_t unexplained) {
+                            const unseen_edits& unseen) {
     if (at.find("table", table.name) == nullptr) return table_is_missing(at, table);
     capture_state out;
     inspected_table seen = inspect_table(db, at, table.name);
@@ -107,12 +106,16 @@ capture_state judge_capture(const connection& db, const schema& at, const watche
     } else if (shape_digest(*seen.definition) != table.shape) {
         out.what = verdict::reshaped;
         out.why = "its columns changed";
-    } else if (unexplained >= steps_that_cancel_out) {
+    } else if (std::any_of(unseen.made_anew.begin(), unseen.made_anew.end(),
+                           [&](const auto& name) { return same_name(name, table.name); })) {
+        out.what = verdict::reshaped;
+        out.why = "it was dropped and made again";
+    } else if (unseen.steps >= steps_that_cancel_out) {
         out.what = verdict::reshaped;
         out.why =
             "the schema was changed in a way that left no trace, as DROP COLUMN and ADD COLUMN of "
             "one name do";
-    } else if (unexplained >= steps_of_a_vacuum && seen.definition->keyed_by_rowid) {
+    } else if (unseen.steps >= steps_of_a_vacuum && seen.definition->keyed_by_rowid) {
         out.what = verdict::broken;
         out.why = "a VACUUM may have renumbered its rowids";
     } else if (differs.guards) {

@@ -6,6 +6,7 @@
 
 #include "core/format.hpp"
 #include "core/schema.hpp"
+#include "core/schema_drift.hpp"
 #include "core/table.hpp"
 #include "core/triggers.hpp"
 
@@ -31,10 +32,9 @@ struct capture_state {
 /// How `why` begins for a table that was renamed; its new name follows. The keeper keeps it as the old name's problem.
 inline constexpr std::string_view renamed_to = "the table was renamed to ";
 
-/// Compares the capture of one watched table with what its definition asks for. `unexplained`: the steps that
-/// schema_version moved beyond what can be seen (schema_drift.hpp).
+/// Compares the capture of one watched table with what its definition asks for. `unseen`: since it was last verified.
 [[nodiscard]] capture_state judge_capture(const connection& db, const schema& at,
-                                          const watched_table& table, std::int64_t unexplained);
+                                          const watched_table& table, const unseen_edits& unseen);
 
 /// Drops whatever triggers of `table_id` stand, and creates those of `table`. In the caller's write transaction.
 void create_capture(const connection& db, const table_definition& table, std::int64_t table_id,

@@ -62,18 +62,18 @@ bool settled(const watched_table& row, const capture_state& state) {
            (state.what == verdict::gone || state.what == verdict::unwatchable);
 }
 
-// Against the newer of two sights: this reader's own, or the keeper's. What one of its own did not explain stays
-// unexplained until the keeper has dealt with it.
-std::int64_t unexplained_since(const connection& db, const schema& at, schema_sight& own) {
+// Against the newer of two sights: this reader's own, or the keeper's. What one of its own told stays true until the keeper
+// has dealt with it.
+const unseen_edits& unseen_since(const connection& db, const schema& at, schema_sight& own) {
     const schema verified = read_verified_schema(db);
-    std::int64_t out = 0;
     if (own.last && own.verified == verified.version && own.last->version > verified.version) {
-        out = std::max(own.unexplained, unexplained_steps(*own.last, at));
-    } else if (verified.version != at.version) {
-        out = unexplained_steps(verified, at);
+        own.unseen.add(unseen_between(*own.last, at));
+    } else {
+        own.unseen = verified.version != at.version ? unseen_between(verified, at) : unseen_edits{};
     }
-    own = {at, verified.version, out};
-    return out;
+    own.verified = verified.version;
+    own.last = at;
+    return own.unseen;
 }
 
 // A column under a rule may live on under another name, so a rule that fits no more shows nothing of its table.
@@ -119,7 +119,7 @@ std::vector<const column_definition*> visible_columns(const table_definition& ta
 catalog catalog::load(const connection& db, const feed_options& options, const schema& at,
                       schema_sight& own) {
     catalog out;
-    const std::int64_t unexplained = unexplained_since(db, at, own);
+    const unseen_edits& unseen = unseen_since(db, at, own);
     column_rules rules = options.columns;
     for (watched_table& row : read_tables(db)) {
         auto t = std::make_unique<catalog_table>();
@@ -127,7 +127,7 @@ catalog catalog::load(const connection& db, const feed_options& options, const s
         if (!is_sound(t->row)) throw boost::system::system_error(make_error_code(errc::damaged));
         follow_rename(rules, t->row);
         if (t->row.watched) {
-            capture_state state = judge_capture(db, at, t->row, unexplained);
+            capture_state state = judge_capture(db, at, t->row, unseen);
             const bool whole = state.what == verdict::whole && t->row.problem.empty();
             if (!whole && !settled(t->row, state)) {
                 if (!options.read_only) drifted();

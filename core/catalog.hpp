@@ -33,8 +33,8 @@ struct catalog_table {
 /// A reader's own sight of the schema: it tells more than what the keeper last verified.
 struct schema_sight {
     std::optional<schema> last;
-    std::int64_t verified{};     ///< the schema_version that the keeper had verified by then
-    std::int64_t unexplained{};  ///< steps since, as unexplained_steps counts them
+    std::int64_t verified{};  ///< the schema_version that the keeper had verified by then
+    unseen_edits unseen;      ///< since then
 };
 
 /// The watched tables as verified at one schema_version. Immutable between two loads.

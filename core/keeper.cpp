@@ -254,10 +254,10 @@ struct keeper::impl {
         const schema at = read_schema(db);
         // The sight itself is worth keeping: what comes later is judged against it.
         if (at.version != verified.version) wrote = true;
-        const std::int64_t unexplained = unexplained_steps(verified, at);
+        const unseen_edits unseen = unseen_between(verified, at);
         for (watched_table& t : sound_tables()) {
             if (!t.watched) continue;
-            const capture_state state = judge_capture(db, read_schema(db), t, unexplained);
+            const capture_state state = judge_capture(db, read_schema(db), t, unseen);
             if (state.what == verdict::whole && t.problem.empty()) continue;
             mend(t, state, seen, report);
         }
@@ -537,6 +537,7 @@ result<thinning_report> keeper::thin(std::int64_t now_ms,
 void keeper::set_entries_max(std::int64_t entries) {
     impl_->write_or_explain("set the most entries", [&] {
         if (!is_installed(impl_->db)) throw cannot("nothing is watched in this file");
+        (void)impl_->repair_all({});
         statement set =
             prepare_own(impl_->db, "UPDATE main.litefeed_meta SET entries_max = ?1 WHERE id = 0");
         set.bind(1, entries).run();

@@ -103,9 +103,11 @@ class run {
     }
 
     std::optional<page_cursor> reset_all(reset_reason why) {
+        // Those that are gone as well: a reader may hold rows of theirs, and was told nothing.
         std::vector<std::string> names;
         for (const catalog_table* t : selected_) {
-            if (t->present()) names.push_back(t->row.name);
+            const auto same = [&](const std::string& n) { return same_name(n, t->row.name); };
+            if (std::none_of(names.begin(), names.end(), same)) names.push_back(t->row.name);
         }
         out_.reset = reset{why, std::move(names), now_.state().floor};
         if (!question_.snapshot) return at_rest(here_);
@@ -176,7 +178,8 @@ class run {
             const auto& tables = place_.base ? starting_over_ : selected_;
             for (catalog_table* t : tables) {
                 auto& at = std::get<reading_place>(place_.phase);
-                if (!t->present() || t->row.table_id < at.table_id) continue;
+                const bool told = t->present() || (place_.clears && !place_.base);
+                if (!told || t->row.table_id < at.table_id) continue;
                 if (t->row.table_id != at.table_id)
                     at = reading_place{t->row.table_id, false, {}, false, 0};
                 if (!read_table(*t)) return stop_here();

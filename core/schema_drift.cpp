@@ -107,10 +107,19 @@ std::int64_t explained_steps(const schema& before, const schema& after) {
     return steps;
 }
 
-std::int64_t unexplained_steps(const schema& before, const schema& after) {
+void unseen_edits::add(const unseen_edits& other) {
+    steps = std::max(steps, other.steps);
+    made_anew.insert(made_anew.end(), other.made_anew.begin(), other.made_anew.end());
+}
+
+unseen_edits unseen_between(const schema& before, const schema& after) {
+    unseen_edits out;
     const std::int64_t moved = after.version - before.version;
-    if (moved < 0) return steps_that_cancel_out;
-    return std::max<std::int64_t>(0, moved - explained_steps(before, after));
+    out.steps = moved < 0 ? steps_that_cancel_out
+                          : std::max<std::int64_t>(0, moved - explained_steps(before, after));
+    for (const schema_entry& e : before.entries)
+        if (e.type == "table" && was_made_anew(e, after)) out.made_anew.push_back(e.name);
+    return out;
 }
 
 }  // namespace litefeed

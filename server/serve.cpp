@@ -39,6 +39,8 @@ std::unique_ptr<keeper_thread> open_writer(const serve_options& want, bool later
     if (later) return std::make_unique<keeper_thread>(orders, std::nullopt, !wish.empty());
     try {
         auto writer = keeper::open(database, true);
+        // Triggers of ours without their log would fail the owner's writes until somebody asked for something.
+        (void)writer.repair();
         if (wish.all)
             for (const auto& t : writer.plan_all(wish.options).watched)
                 spdlog::info("will publish {}", t);

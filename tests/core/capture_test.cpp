@@ -192,7 +192,7 @@ capture_state judged(const owner_file& f) {
     const connection db(f.path(), connection::access::read_only, 0);
     const schema at = read_schema(db);
     return judge_capture(db, at, read_tables(db).at(0),
-                         unexplained_steps(read_verified_schema(db), at));
+                         unseen_between(read_verified_schema(db), at));
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ TEST_CASE("the format is one lineage, one row of meta and the verified schema") 
     CHECK(f.rows("SELECT table_id, name, watched, key_columns, keep, contract, generation, "
                  "generation_seq, reason, problem FROM litefeed_tables") ==
           "1|t|1|[\"id\"]|window|1|1|1|enabled|NULL");
-    CHECK(unexplained_steps(read_verified_schema(db), read_schema(db)) == 0);
+    CHECK(unseen_between(read_verified_schema(db), read_schema(db)).steps == 0);
     CHECK(f.rows("PRAGMA integrity_check") == "ok");
     CHECK(f.rows("SELECT name FROM sqlite_schema WHERE name LIKE 'litefeed%' AND type = 'table' "
                  "ORDER BY name") ==
