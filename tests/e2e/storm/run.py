@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import itertools
 import os
 import random
 import shutil
@@ -9,8 +10,8 @@ import sqlite3
 import sys
 import time
 
-from harness.server import Server
 from harness.database import Database
+from harness.server import Server
 from harness.tools import E2E, free_port, litefeed, spawn
 from harness.waiting import eventually
 
@@ -29,6 +30,7 @@ class Storm:
         self.home, self.seed, self.rng = home, seed, random.Random(seed)
         self.counts = collections.Counter()
         self.log = []
+        self.number = itertools.count(1)
         self.db = Database(home / "app.db", SCRIPT)
         litefeed("watch", self.db.path, "--retention", "1s", *TABLES)
         litefeed("watch", self.db.path, "--keep", "latest", "--retention", "1s", "kept")
@@ -70,15 +72,21 @@ class Storm:
         port = self.server.port
         self.server.kill()
         time.sleep(self.rng.choice([0, 0, 0.3, 1]))
-        self.server.arguments = self.rng.choice([[], ["--compact-every", "1s"], ["--threads", "2"]])
+        self.server.arguments = {"": ["--compact-every", "1s"], "--compact-every": ["--threads", "2"], "--threads": []}[
+            "".join(self.server.arguments[:1])]
         self.server.start(f"127.0.0.1:{port}")
         self.counts["restarts of the server"] += 1
 
+    def let_the_server_look(self):
+        eventually(lambda: self.db.value("SELECT schema_version FROM litefeed_meta") == self.db.value("PRAGMA schema_version"), 20)
+
     def do_compact(self):
-        litefeed("compact", self.db.path, "--entries-max", "10000000")
+        litefeed("compact", self.db.path)
 
     def do_compact_by_count(self):
+        self.let_the_server_look()  # --entries-max hides what was not seen yet: test_tampering.py
         litefeed("compact", self.db.path, "--entries-max", str(self.rng.randrange(1, 200)))
+        litefeed("compact", self.db.path, "--entries-max", "10000000")
 
     def do_keep_the_window(self):
         litefeed("watch", self.db.path, "--keep", "window", "--retention", "1s", "kept")
@@ -90,57 +98,57 @@ class Storm:
         return {row[0] for row in self.db.ask("SELECT name FROM litefeed_tables WHERE watched")}
 
     def do_unwatch(self):
-        table = self.rng.choice(TABLES)
-        if table not in self.watched():
+        watched = sorted(self.watched())
+        if len(watched) < 3:
             return False
-        litefeed("unwatch", self.db.path, table)
+        litefeed("unwatch", self.db.path, self.rng.choice(watched))
 
     def do_watch(self):
-        missing = set(TABLES) - self.watched()
-        if not missing:
-            return False
-        for table in sorted(missing):
+        if self.watched() == set(TABLES):
+            self.act("unwatch")
+        for table in sorted(set(TABLES) - self.watched()):
             litefeed("watch", self.db.path, "--retention", "1s", table)
 
     def do_add_a_column(self):
-        self.counts["columns"] += 1
-        table = self.rng.choice(TABLES)
+        table, default = self.rng.choice(TABLES), self.rng.choice(["7", "1.5", "'x'"])
         if len(self.db.affinities(table)) > 12:
             return False
-        self.db.run(f"ALTER TABLE {table} ADD COLUMN c{self.counts['columns']} DEFAULT {self.rng.choice(['7', '1.5', chr(39) + 'x' + chr(39)])}")
+        self.db.run(f"ALTER TABLE {table} ADD COLUMN c{next(self.number)} DEFAULT {default}")
 
     def do_a_newer_trigger(self):
-        self.counts["triggers"] += 1
         table, body = self.rng.choice([("items", "UPDATE items SET n = n + 100 WHERE id = NEW.id"),
                                        ("kept", "DELETE FROM items WHERE id = NEW.id"),
                                        ("names", "INSERT OR REPLACE INTO kept(id, v) VALUES(NEW.tag, NEW.name)"),
                                        ("pairs", "SELECT RAISE(IGNORE) WHERE NEW.v > 3")])
-        self.db.run(f"CREATE TRIGGER own{self.counts['triggers']} AFTER UPDATE ON {table} BEGIN {body}; END")
+        self.db.run(f"CREATE TRIGGER own{next(self.number)} AFTER UPDATE ON {table} BEGIN {body}; END")
 
     def do_drop_the_triggers(self):
-        own = self.db.ask("SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name GLOB 'own*'")
-        self.db.run(*[f"DROP TRIGGER IF EXISTS {name}" for name, in own])
-        return bool(own)
+        names = "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND name GLOB 'own*'"
+        if not self.db.ask(names):
+            self.act("a newer trigger")
+        self.db.run(*[f"DROP TRIGGER {name}" for name, in self.db.ask(names)])
 
     def do_vacuum(self):
         self.db.run("VACUUM")
 
     def do_make_an_index(self):
-        with contextlib.suppress(sqlite3.OperationalError):  # it is there already
-            self.db.commit("DELETE FROM items WHERE id NOT IN (SELECT min(id) FROM items GROUP BY v)",
-                           "CREATE UNIQUE INDEX late ON items(v)")
-            return True
-        return False
+        if self.has_index():
+            self.act("drop the index")
+        self.db.commit("DELETE FROM items WHERE id NOT IN (SELECT min(id) FROM items GROUP BY v)",
+                       "CREATE UNIQUE INDEX late ON items(v)")
+
+    def has_index(self):
+        return bool(self.db.ask("SELECT 1 FROM sqlite_schema WHERE name = 'late'"))
 
     def do_drop_the_index(self):
+        if not self.has_index():
+            self.act("make an index")
         # Made and dropped again before anybody looked, it would leave nothing to be seen: core/DESIGN.md, "Drift".
-        eventually(lambda: self.db.value("SELECT schema_version FROM litefeed_meta") == self.db.value("PRAGMA schema_version"), 20)
-        made = self.db.ask("SELECT 1 FROM sqlite_schema WHERE name = 'late'")
-        self.db.run("DROP INDEX IF EXISTS late")
-        return bool(made)
+        self.let_the_server_look()
+        self.db.run("DROP INDEX late")
 
     def do_back_up(self):
-        path = self.home / f"backup-{self.counts['back up']}.db"
+        path = self.home / f"backup-{next(self.number)}.db"
         with self.db.connect() as live, contextlib.closing(sqlite3.connect(path)) as copy:
             live.backup(copy)
         self.backups = [*self.backups[-3:], path]
@@ -163,8 +171,15 @@ class Storm:
         os.replace(new, self.db.path)
 
     def do_restore_by_cp(self):
+        if self.server.arguments[:1] == ["--compact-every"]:
+            self.act("kill the server")  # it writes by itself, and who writes is stopped first
+        backup = self.rng.choice(self.backups)
+        # Where the copy is longer, SQLite calls the file malformed until everybody has closed it, with litefeed or without.
+        while self.db.path.stat().st_size < backup.stat().st_size:
+            self.db.run("INSERT INTO filler VALUES(randomblob(20000))")
+            self.checkpoint()
         self.checkpoint()
-        shutil.copyfile(self.rng.choice(self.backups), self.db.path)
+        shutil.copyfile(backup, self.db.path)
         # README.md: noticed at the next commit at the latest.
         self.db.run("UPDATE items SET n = n + 1 WHERE id = (SELECT min(id) FROM items)")
 
@@ -247,4 +262,4 @@ class Storm:
     def story(self):
         """What happened, for whoever looks at a failure."""
         told = ", ".join(f"{what}: {n}" for what, n in sorted(self.counts.items()))
-        return f"LITEFEED_STORM_SEED={self.seed}\n{told}\n{dict(self.http.copies.reasons)}\n" + "\n".join(self.log[-40:])
+        return f"\nLITEFEED_STORM_SEED={self.seed}\n{told}\nresets: {self.http.copies.reasons}\n" + "\n".join(self.log[-40:])
