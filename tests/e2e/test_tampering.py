@@ -160,7 +160,7 @@ def test_our_tables_dropped_end_the_feed_with_a_reset(table, through):
     assert "nothing is watched any more" in feed.log(), "what was left is gone from the file, so that the owner can write"
 
 
-UNSEEN = {"VACUUM": ("CREATE TABLE g(x, u UNIQUE); INSERT INTO g VALUES(1,1),(2,2),(3,3); DELETE FROM g WHERE x = 1", ["VACUUM"]),
+UNSEEN = {"VACUUM": ("CREATE TABLE g(x); INSERT INTO g VALUES(1),(2),(3); DELETE FROM g WHERE x = 1", ["VACUUM"]),
           "a guard dropped": ("CREATE TABLE g(x INTEGER PRIMARY KEY, u UNIQUE); INSERT INTO g VALUES(1,1),(2,2)",
                               ["DROP TRIGGER litefeed_1_guard_insert", "REPLACE INTO g VALUES(9,1)"])}
 
