@@ -215,10 +215,10 @@ class Storm:
         self.say("go")
 
     def judge(self, after):
-        watched = self.watched()
-        for reader in self.readers:
+        # By SQL first: a question over HTTP makes the server look, and put in order what the owner changed.
+        for reader, tables in [*[(r, [r.copy.table]) for r in self.sql], (self.http, TABLES)]:
             reader.refresh()
-        for reader, tables in [(self.http, TABLES), *[(r, [r.copy.table]) for r in self.sql]]:
+            watched = self.watched()
             for table in tables:
                 columns = self.db.affinities(table)
                 have = sorted(reader.content(table, columns), key=repr) if table in watched or reader is self.http else []
