@@ -20,7 +20,7 @@ from .tables import SCRIPT, TABLES
 
 LIVE = ["kill a writer", "kill the server", "compact", "compact by count", "keep the window", "keep the latest", "unwatch", "watch",
         "add a column", "a newer trigger", "drop the triggers", "vacuum", "make an index", "drop the index", "back up",
-        "restore live"]
+        "restore live", "restore without a server"]
 PAUSED = ["nothing", "restore by mv", "restore by cp", "compact", "unwatch", "watch", "vacuum", "add a column", "a newer trigger"]
 WRITERS = 3
 
@@ -68,9 +68,10 @@ class Storm:
         victim.communicate()
         self.writers[number] = self.start_writer()
 
-    def do_kill_the_server(self):
+    def do_kill_the_server(self, meanwhile=lambda: None):
         port = self.server.port
         self.server.kill()
+        meanwhile()
         time.sleep(self.rng.choice([0, 0, 0.3, 1]))
         self.server.arguments = {"": ["--compact-every", "1s"], "--compact-every": ["--threads", "2"], "--threads": []}[
             "".join(self.server.arguments[:1])]
@@ -156,6 +157,10 @@ class Storm:
     def do_restore_live(self):
         with contextlib.closing(sqlite3.connect(self.rng.choice(self.backups))) as copy, self.db.connect() as live:
             copy.backup(live)
+
+    def do_restore_without_a_server(self):
+        """Nobody draws a new lineage then: what a reader has read, and no number, tells it that this is another history."""
+        self.do_kill_the_server(self.do_restore_live)
 
     def checkpoint(self):
         """As an owner does before he moves files about; nobody writes. The server may be repairing still."""
