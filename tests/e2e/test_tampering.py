@@ -71,19 +71,21 @@ TOLD = {
     "a unique index dropped, and writes after": (BOTH, ["DROP INDEX u", WRITE], "triggers_restored", ["t"]),
     "a unique index swapped and used": (BOTH, ["DROP INDEX u", "CREATE UNIQUE INDEX u ON t(b)", "REPLACE INTO t VALUES(9,'q',2)"],
                                         "triggers_restored", ["t"]),
+    # What ends as it began: only schema_version tells, so all start over.
+    "a trigger dropped, a write, put back": (BOTH, put_back, "schema_changed", ["t", "other"]),
+    "a column dropped and added": (BOTH, ["ALTER TABLE t DROP COLUMN b", "ALTER TABLE t ADD COLUMN b"], "schema_changed", ["t", "other"]),
+    "a column renamed, its name added, the old one dropped": (
+        BOTH, ["ALTER TABLE t RENAME COLUMN b TO c", "ALTER TABLE t ADD COLUMN b", "ALTER TABLE t DROP COLUMN c"], "schema_changed", ["t", "other"]),
+    "a unique index made, used and dropped": (
+        BOTH, ["CREATE UNIQUE INDEX w ON t(b)", "REPLACE INTO t VALUES(9,'q',2)", "DROP INDEX w"], "schema_changed", ["t", "other"]),
     "the log emptied": (AFTER, ["DELETE FROM litefeed_log", WRITE], "below_floor", ["t", "other"]),
     "the log dropped": (BOTH, ["DROP TABLE litefeed_log"], "below_floor", ["t", "other"]),
 }
 
-# What ends as it began, or so that no difference shows: core/DESIGN.md names it as not built. Each of these hides a gap.
-CANCEL_OUT = {
+# Dropped and made again with our triggers as they were, as SQLite's own procedure says: each of these hides a gap.
+MADE_ANEW = {
     "rebuilt in twelve steps, our triggers too": lambda db: twelve_steps(db, COLUMNS, "id, a, b", True),
     "through TEMP, our triggers too": lambda db: through_temp(db, True),
-    "a trigger dropped, a write, put back": put_back,
-    "a column dropped and added": ["ALTER TABLE t DROP COLUMN b", "ALTER TABLE t ADD COLUMN b"],
-    "a column renamed, its name added, the old one dropped": [
-        "ALTER TABLE t RENAME COLUMN b TO c", "ALTER TABLE t ADD COLUMN b", "ALTER TABLE t DROP COLUMN c"],
-    "a unique index made, used and dropped": ["CREATE UNIQUE INDEX w ON t(b)", "REPLACE INTO t VALUES(9,'q',2)", "DROP INDEX w"],
 }
 
 
@@ -130,11 +132,11 @@ def test_a_tampering_is_told(when, name, through):
     assert told(feed.changes(since=replica.cursor)) == [("insert", 77)], "and goes on with exactly its changes"
 
 
-@pytest.mark.xfail(strict=True, reason="core/DESIGN.md: edits that cancel out under a declared key are not built yet")
+@pytest.mark.xfail(strict=True, reason="a table that was made anew explains the steps of schema_version, and is not told for itself")
 @pytest.mark.parametrize("when", BOTH)
-@pytest.mark.parametrize("name", CANCEL_OUT)
-def test_what_cancels_out_is_told(name, when, through):
-    db, feed, replica, before = through(CANCEL_OUT[name], when)
+@pytest.mark.parametrize("name", MADE_ANEW)
+def test_a_table_made_anew_under_the_same_triggers_is_told(name, when, through):
+    db, feed, replica, before = through(MADE_ANEW[name], when)
     replica.catch_up(feed, snapshot=1).assert_equals(db, "t", "other")
 
 
@@ -266,7 +268,10 @@ QUIET = {
     "another file attached and written": attach,
     "an unwatched table altered": ["ALTER TABLE unwatched ADD COLUMN y", "CREATE UNIQUE INDEX ux ON unwatched(x)",
                                    "CREATE TRIGGER own AFTER INSERT ON unwatched BEGIN SELECT 1; END", "INSERT INTO unwatched VALUES(1, 2)",
-                                   "ALTER TABLE unwatched RENAME TO renamed", "DROP TABLE renamed"],
+                                   "ALTER TABLE unwatched RENAME COLUMN x TO z"],
+    "an unwatched table renamed": ["ALTER TABLE unwatched RENAME TO renamed", "INSERT INTO renamed VALUES(1)"],
+    "an unwatched table dropped": ["DROP TABLE unwatched"],
+    "an unwatched table made": ["CREATE TABLE made(x PRIMARY KEY)", "INSERT INTO made VALUES(1)"],
     "the file touched": touch,
     "nothing": [],
     "a guard dropped": ["DROP TRIGGER litefeed_1_guard_insert"],
