@@ -4,6 +4,10 @@ from .strict_json import text_of
 from .values import from_wire
 
 
+# What such a reset does not name is not in the feed any more.
+PLACE_LOST = ("below_floor", "ahead_of_head", "restored", "malformed")
+
+
 class Replica:
     """Tables as {key text: (key, row)}. Hints that cannot be true are counted; they never make rows wrong."""
 
@@ -24,6 +28,9 @@ class Replica:
         if reset is not None:
             self.resets.append(reset["reason"])
             assert reset["tables"], "a reset names its tables"
+            if reset["reason"] in PLACE_LOST:
+                for name in set(self.tables) - set(reset["tables"]):
+                    self.tables[name].clear()
             truncated = {c["table"] for c in told["changes"] if c["op"] == "truncate"}
             if not set(reset["tables"]) <= truncated:
                 assert feed is not None, f"a reset without rows: {reset}"

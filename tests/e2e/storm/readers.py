@@ -110,7 +110,7 @@ class ByHttp(Halting):
                     outer.started_over += 1
                     reason = answer["reset"]["reason"]
                     self.reasons[reason] += 1
-                    # What is not watched any more where the place is lost is named by nobody: test_tampering.py.
+                    # A table that the file put back never knew is named by nobody (WIRE: drop it).
                     if reason in ("below_floor", "ahead_of_head", "restored"):
                         for table in set(self.tables) - set(answer["reset"]["tables"]):
                             self.tables[table].clear()
