@@ -39,7 +39,7 @@ class log_reader {
 
     /// The digest of the entry at `at`, also of one that was folded; none when there was no such entry.
     [[nodiscard]] std::optional<std::uint32_t> digest_at(stamp at);
-    /// The cursor at the head of this transaction.
+    /// The cursor at `at`; of digest 0 where there was no such entry.
     [[nodiscard]] rest_cursor cursor_at(stamp at, const meta& m);
     /// Whether entries are gone that nobody thinned away. `lowest`: the first above the floor, 0: none.
     [[nodiscard]] bool is_lost(stamp floor, stamp head, stamp lowest, stamp newest_generation);

@@ -1,10 +1,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
-#include <tuple>
 #include <vector>
 
 #include "core/log.hpp"
@@ -27,7 +25,7 @@ struct planned_change {
 /// that the row was there. (The owner's triggers may log an update ahead of the insert it belongs to.)
 class delta_plan {
   public:
-    /// Reads the log. `wanted` says which tables; `effort_max` > 0 bounds the entries read, beyond it
+    /// Reads the log. `tables`: in ascending order; `effort_max` > 0 bounds the entries read, beyond it
     /// errc::too_long is thrown as system_error.
     static delta_plan make(log_reader& log, stamp base, stamp ceiling,
                            const std::vector<std::int64_t>& tables, std::int64_t effort_max);

@@ -59,6 +59,7 @@ std::unique_ptr<keeper_thread> open_writer(const serve_options& want, bool later
 void tell_published(const serve_options& want) {
     const auto& database = want.server.database;
     auto first = feed::open(database, {.read_only = true,
+                                       .serving = true,
                                        .hands_off = want.server.read_only,
                                        .busy_timeout = std::chrono::seconds(5)});
     const auto tables = first.tables();
@@ -83,8 +84,8 @@ int run_serve(serve_options want) {
         tokens = std::make_unique<token_file>(path);
     warn_of_network(want.server.database);
     bool waits = false;
-    // What no waiting cures is said before anything is written or bound; what passes is waited for, and requests are told
-    // so meanwhile.
+    // What no waiting cures is said before anything is written, a port that is taken too; what passes is waited for, and
+    // requests are told so meanwhile.
     const auto now_or_later = [&](auto&& attempt) {
         if (waits) return;
         try {
@@ -96,12 +97,12 @@ int run_serve(serve_options want) {
     };
     now_or_later([&] {
         (void)feed::open(want.server.database,
-                         {.read_only = true, .hands_off = want.server.read_only});
+                         {.read_only = true, .serving = true, .hands_off = want.server.read_only});
     });
-    auto writer = open_writer(want, waits);
-    now_or_later([&] { tell_published(want); });
     auto sockets = open_listeners(want.server.listen, want.server.threads,
                                   want.server.insecure || tokens != nullptr);
+    auto writer = open_writer(want, waits);
+    now_or_later([&] { tell_published(want); });
     std::vector<std::string> urls;
     for (const auto& s : sockets.front()) urls.push_back(s.url());
     server running(std::move(want.server), std::move(writer), std::move(tokens),
