@@ -151,4 +151,18 @@ std::string guard_that_scans(const connection& db, const table_definition& table
     return {};
 }
 
+inspected_table watchable(const connection& db, const schema& at, const std::string& name,
+                          const watch_options& options) {
+    inspected_table out = inspect_table(db, at, name);
+    if (!out.definition || !options.replace_guards) return out;
+    try {
+        out.refused = guard_that_scans(db, *out.definition);
+    } catch (const sqlite_error& e) {
+        out.refused =
+            std::string("a unique index of it cannot be computed here (") + e.what() + ")";
+    }
+    if (!out.refused.empty()) out.definition.reset();
+    return out;
+}
+
 }  // namespace litefeed

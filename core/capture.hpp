@@ -44,4 +44,8 @@ void drop_capture(const connection& db, const schema& at, std::int64_t table_id)
 /// Why the guards of a table would scan instead of looking up, or an empty text. (EXPLAIN QUERY PLAN of each.)
 [[nodiscard]] std::string guard_that_scans(const connection& db, const table_definition& table);
 
+/// The table as it can be watched with these options; without a definition: why not.
+[[nodiscard]] inspected_table watchable(const connection& db, const schema& at,
+                                        const std::string& name, const watch_options& options);
+
 }  // namespace litefeed

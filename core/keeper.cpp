@@ -4,20 +4,15 @@
 #include <optional>
 
 #include "core/capture.hpp"
-#include "core/feed.hpp"
+#include "core/feed_writer.hpp"
 #include "core/format.hpp"
-#include "core/log.hpp"
-#include "core/marks.hpp"
 #include "core/open.hpp"
 #include "core/schema.hpp"
-#include "core/schema_drift.hpp"
 #include "core/sql_text.hpp"
 #include "core/table.hpp"
 
 namespace litefeed {
 namespace {
-
-using verdict = capture_state::verdict;
 
 constexpr int patient_ms = 5000;  // a command that a person typed waits for the owner's transaction
 constexpr int serving_ms = 20;    // a server backs off instead, and tries again
@@ -31,30 +26,9 @@ void accept_collation(void*, sqlite3* db, int encoding, const char* name) {
     sqlite3_create_collation(db, name, encoding, nullptr, unknown_collation);
 }
 
-std::vector<std::string> key_names(const table_definition& t) {
-    std::vector<std::string> out;
-    for (const key_column& k : t.key) out.push_back(k.name);
-    return out;
-}
-
 std::string list(const std::vector<std::string>& names) {
     std::string out;
     for (const std::string& n : names) out += (out.empty() ? "" : ", ") + n;
-    return out;
-}
-
-// The table as it can be watched with these options, or why not.
-inspected_table watchable(const connection& db, const schema& at, const std::string& name,
-                          const watch_options& options) {
-    inspected_table out = inspect_table(db, at, name);
-    if (!out.definition || !options.replace_guards) return out;
-    try {
-        out.refused = guard_that_scans(db, *out.definition);
-    } catch (const sqlite_error& e) {
-        out.refused =
-            std::string("a unique index of it cannot be computed here (") + e.what() + ")";
-    }
-    if (!out.refused.empty()) out.definition.reset();
     return out;
 }
 
@@ -66,237 +40,22 @@ struct keeper::impl {
 
     // Drops what an earlier, half removed installation left: a trigger without its log fails the owner's writes.
     void install() {
-        repair_report ignored;
-        if (installation_of(db) == installation::broken) mend_installation(ignored);
+        if (installation_of(db) == installation::broken) (void)repair_installation(to);
         if (is_installed(db)) return;
         (void)remove_format(db);
         install_format(db);
-        wrote = true;
-    }
-
-    void number_generation(watched_table& t) {
-        t.generation += 1;
-        t.generation_id = random_hex(16);
-        t.generation_at = append_entry(db, t.table_id, 'g');
-        write_table(db, t);
-        wrote = true;
-    }
-
-    void begin_generation(watched_table& t, const table_definition& now, reset_reason why) {
-        t.reason = to_word(why);
-        t.key_columns = key_names(now);
-        t.shape = shape_digest(now);
-        t.problem.clear();
-        number_generation(t);
-    }
-
-    void capture_anew(watched_table& t, const table_definition& now, reset_reason why) {
-        widen_log(db, now.key.size());
-        create_capture(db, now, t.table_id, t.options);
-        begin_generation(t, now, why);
-    }
-
-    watched_table fresh(const std::string& name, const watch_options& options) const {
-        watched_table t;
-        t.table_id = db.integer("SELECT coalesce(max(table_id), 0) + 1 FROM main.litefeed_tables");
-        t.name = name;
-        t.watched = true;
-        t.options = options;
-        return t;
-    }
-
-    // Tells readers that the table is gone, and remembers why it is not captured.
-    void tell_gone(watched_table& t, const std::string& problem) {
-        if (t.problem == problem) return;
-        drop_capture(db, read_schema(db), t.table_id);
-        t.problem = problem;
-        append_entry(db, t.table_id, 'x');
-        write_table(db, t);
-        wrote = true;
-    }
-
-    void rename(watched_table& t, const capture_state& state, repair_report& report) {
-        drop_capture(db, read_schema(db), t.table_id);
-        append_entry(db, t.table_id, 'x');
-        t.watched = false;
-        t.problem = state.why;  // rules for the old name hold for the new one, too
-        write_table(db, t);
-        wrote = true;
-        report.dropped.push_back(t.name);
-        watched_table successor = fresh(state.now_called, t.options);
-        const inspected_table now = watchable(db, read_schema(db), state.now_called, t.options);
-        if (!now.definition) {
-            report.problems.push_back(state.now_called + ": " + now.refused);
-            return;
-        }
-        capture_anew(successor, *now.definition, reset_reason::enabled);
-        report.generations.emplace_back(successor.name, successor.reason);
-    }
-
-    [[nodiscard]] bool has_entry_after(std::int64_t table_id, stamp seen) const {
-        statement row =
-            db.prepare("SELECT 1 FROM main.litefeed_log WHERE seq > ?1 AND table_id = ?2 LIMIT 1");
-        return row.bind(1, seen.n).bind(2, table_id).step();
-    }
-
-    void mend(watched_table& t, const capture_state& state, stamp seen, repair_report& report) {
-        if (state.what == verdict::gone) {
-            if (t.problem != state.why) report.dropped.push_back(t.name);
-            tell_gone(t, state.why);
-            return;
-        }
-        if (state.what == verdict::renamed) {
-            rename(t, state, report);
-            return;
-        }
-        const inspected_table now = watchable(db, read_schema(db), t.name, t.options);
-        if (!now.definition) {
-            if (t.problem != now.refused) report.problems.push_back(t.name + ": " + now.refused);
-            tell_gone(t, now.refused);
-            return;
-        }
-        if (state.what == verdict::guards_differ && !has_entry_after(t.table_id, seen)) {
-            create_capture(db, *now.definition, t.table_id, t.options);
-            wrote = true;
-            return;
-        }
-        capture_anew(t, *now.definition,
-                     state.what == verdict::reshaped ? reset_reason::schema_changed
-                                                     : reset_reason::triggers_restored);
-        report.generations.emplace_back(t.name, t.reason);
-    }
-
-    // A log that was emptied begins again above the highest number that anybody can hold.
-    void begin_log_again(stamp seen, const meta& m, repair_report& report) {
-        stamp known = std::max(seen, m.floor);
-        const auto hold = [&](std::int64_t n) {
-            if (stamp{n} < stamp_max) known = std::max(known, {n});
-        };
-        hold(m.seen_through.n);
-        hold(db.integer("SELECT max(seq) FROM main.litefeed_log"));
-        hold(db.integer("SELECT max(seq) FROM main.litefeed_consumers"));
-        hold(mark_span - 1 + db.integer("SELECT max(seq) FROM main.litefeed_marks"));
-        auto tables = sound_tables();
-        for (const watched_table& t : tables) hold(t.generation_at.n);
-        db.execute("DELETE FROM main.litefeed_log");
-        db.execute("DELETE FROM main.litefeed_marks");
-        statement state = db.prepare(
-            "UPDATE main.litefeed_meta SET floor = ?1, floor_digest = 0, folded = 0 WHERE id = 0");
-        state.bind(1, known.n).run();
-        wrote = true;
-        // Entry 0 of no table holds the number where nothing is watched.
-        (void)append_entry(db, 0, 'g', known);
-        for (watched_table& t : tables) {
-            if (!t.watched || !t.problem.empty()) continue;
-            t.reason = to_word(reset_reason::feed_restored);
-            number_generation(t);
-            report.generations.emplace_back(t.name, t.reason);
-        }
-    }
-
-    repair_report begin_lineage(const rest_cursor& known) {
-        repair_report report;
-        const meta m = read_meta(db);
-        if (m.short_lineage() != known.lineage || known.at <= m.floor) return report;
-        if (log_reader(db).cursor_at(known.at, m) == known) return report;
-        statement draw = prepare_own(db, "UPDATE main.litefeed_meta SET lineage = ?1 WHERE id = 0");
-        draw.bind_text(1, random_lineage()).run();
-        begin_log_again(known.at, m, report);
-        return report;
-    }
-
-    [[nodiscard]] bool log_is_lost(const meta& m) const {
-        log_reader log(db);
-        stamp newest;
-        for (const watched_table& t : sound_tables()) {
-            newest = std::max(newest, t.generation_at);
-            if (!log.holds_generation(t.table_id, t.generation_at, m.floor)) return true;
-        }
-        statement row = prepare_own(
-            db,
-            "SELECT coalesce(max(seq), 0), (SELECT coalesce(min(seq), 0) FROM main.litefeed_log "
-            "WHERE seq > ?1) FROM main.litefeed_log");
-        row.bind(1, m.floor.n);
-        if (!row.step()) return false;
-        const stamp head{row.integer(0)}, lowest{row.integer(1)};
-        row.reset();
-        return log.is_lost(m.floor, head, lowest, newest);
-    }
-
-    // Triggers without the log fail the owner's writes.
-    void mend_installation(repair_report& report) {
-        const auto stands = [&](const char* table) {
-            return db.integer(
-                       "SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND "
-                       "rootpage > 0 AND name = '" +
-                       std::string(table) + "'") > 0;
-        };
-        wrote = true;
-        if (stands("litefeed_meta") && stands("litefeed_tables") && !stands("litefeed_log")) {
-            create_log(db);
-            std::size_t widest = 1;
-            for (const watched_table& t : sound_tables())
-                widest = std::max(widest, t.key_columns.size());
-            widen_log(db, widest);
-            return;
-        }
-        (void)remove_format(db);
-        report.problems.emplace_back(
-            "litefeed's own tables were taken out of the file, so what was left of it was removed "
-            "and nothing is watched any more: litefeed watch");
-    }
-
-    repair_report repair_all(stamp seen) {
-        repair_report report;
-        if (const meta m = read_meta(db); log_is_lost(m)) begin_log_again(seen, m, report);
-        seen = std::max(seen, read_meta(db).seen_through);
-        const schema verified = read_verified_schema(db);
-        const schema at = read_schema(db);
-        // The sight itself is worth keeping: what comes later is judged against it.
-        if (at.version != verified.version) wrote = true;
-        const unseen_edits unseen = unseen_between(verified, at);
-        for (watched_table& t : sound_tables()) {
-            if (!t.watched) continue;
-            const capture_state state = judge_capture(db, read_schema(db), t, unseen);
-            if (state.what == verdict::whole && t.problem.empty()) continue;
-            mend(t, state, seen, report);
-        }
-        return report;
-    }
-
-    [[nodiscard]] std::vector<watched_table> sound_tables() const {
-        std::vector<watched_table> out = read_tables(db);
-        if (!std::all_of(out.begin(), out.end(), is_sound))
-            throw boost::system::system_error(make_error_code(errc::damaged));
-        return out;
-    }
-
-    // Keeps what drift will be judged against.
-    void remember_schema() const {
-        const schema now = read_schema(db);
-        db.execute("DELETE FROM main.litefeed_schema");
-        statement row = db.prepare(
-            "INSERT INTO main.litefeed_schema(place, type, name, tbl_name, rootpage, sql) "
-            "VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
-        for (const schema_entry& e : now.entries) {
-            row.bind(1, e.place).bind_text(2, e.type).bind_text(3, e.name).bind_text(4, e.table);
-            row.bind(5, e.root_page).bind_text(6, e.sql).run();
-        }
-        statement meta_row = db.prepare(
-            "UPDATE main.litefeed_meta SET schema_version = ?1, seen_through = "
-            "(SELECT coalesce(max(seq), 0) FROM main.litefeed_log) WHERE id = 0");
-        meta_row.bind(1, now.version).run();
+        to.wrote = true;
     }
 
     // Runs `work` in one BEGIN IMMEDIATE, and commits only if something was written.
     template <class Work>
     void write(Work&& work) {
-        wrote = false;
+        to.wrote = false;
         file.refuse_moved();
         transaction t(db, transaction::kind::immediate);
         work();
-        if (!wrote) return;
-        if (is_installed(db)) remember_schema();
+        if (!to.wrote) return;
+        if (is_installed(db)) to.remember_schema();
         t.commit();
     }
 
@@ -346,12 +105,12 @@ struct keeper::impl {
             t.options = options;
             t.keeping = wanted_keeping;
             write_table(db, t);
-            wrote = true;
+            to.wrote = true;
             return;
         }
-        watched_table t = fresh(now.name, options);
+        watched_table t = to.fresh(now.name, options);
         t.keeping = keeping_by(keeping, {});
-        capture_anew(t, now, reset_reason::enabled);
+        to.capture_anew(t, now, reset_reason::enabled);
         report.watched.push_back(t.name);
     }
 
@@ -383,8 +142,8 @@ struct keeper::impl {
 
     connection db;
     named_file file;
+    feed_writer to{db};
     const bool serving;
-    bool wrote = false;
 };
 
 keeper::keeper(std::unique_ptr<impl> i) : impl_(std::move(i)) {}
@@ -415,7 +174,7 @@ watch_report keeper::watch(const std::vector<std::string>& tables, const watch_o
     });
     impl_->write_or_explain(what, [&] {
         impl_->install();
-        const repair_report repairs = impl_->repair_all({});
+        const repair_report repairs = litefeed::repair(impl_->to, {});
         for (const std::string& name : tables) {
             impl_->watch_one(name, impl_->must_be_watchable(name, options), options, keeping,
                              report);
@@ -429,7 +188,7 @@ watch_report keeper::watch_all(const watch_options& options, const keeping_wish&
     watch_report report;
     impl_->write_or_explain("watch the tables", [&] {
         impl_->install();
-        const repair_report repairs = impl_->repair_all({});
+        const repair_report repairs = litefeed::repair(impl_->to, {});
         report = impl_->watch_all(options, keeping, false);
         impl_->note_repairs(repairs, report);
     });
@@ -449,7 +208,7 @@ void keeper::unwatch(const std::vector<std::string>& tables) {
     impl_->write_or_explain("unwatch " + list(tables), [&] {
         if (!is_installed(impl_->db)) throw cannot("nothing is watched in this file");
         // What the owner did before is judged before this sight takes its place.
-        (void)impl_->repair_all({});
+        (void)litefeed::repair(impl_->to, {});
         for (const std::string& name : tables) {
             auto known = read_tables(impl_->db);
             const auto found = std::find_if(
@@ -457,11 +216,8 @@ void keeper::unwatch(const std::vector<std::string>& tables) {
                 [&](const watched_table& t) { return t.watched && same_name(t.name, name); });
             if (found == known.end())
                 throw cannot("cannot unwatch " + name + ": it is not watched");
-            drop_capture(impl_->db, read_schema(impl_->db), found->table_id);
-            append_entry(impl_->db, found->table_id, 'x');
             found->watched = false;
-            write_table(impl_->db, *found);
-            impl_->wrote = true;
+            impl_->to.end_table(*found);
         }
     });
 }
@@ -478,7 +234,7 @@ std::vector<std::string> keeper::unwatch_all() {
         } catch (const boost::system::system_error&) {
             // Damaged tables name nothing, and go like others.
         }
-        impl_->wrote = remove_format(impl_->db);
+        impl_->to.wrote = remove_format(impl_->db);
     });
     return names;
 }
@@ -487,13 +243,11 @@ result<repair_report> keeper::repair(stamp seen) {
     try {
         repair_report report;
         impl_->write([&] {
-            const installation found = installation_of(impl_->db);
-            if (found == installation::broken) impl_->mend_installation(report);
-            if (!is_installed(impl_->db)) return;
-            repair_report more = impl_->repair_all(seen);
-            more.problems.insert(more.problems.end(), report.problems.begin(),
-                                 report.problems.end());
-            report = std::move(more);
+            std::string lost;
+            if (installation_of(impl_->db) == installation::broken)
+                lost = repair_installation(impl_->to);
+            if (is_installed(impl_->db)) report = litefeed::repair(impl_->to, seen);
+            if (!lost.empty()) report.problems.push_back(lost);
         });
         return report;
     } catch (const sqlite_error& e) {
@@ -507,7 +261,7 @@ result<repair_report> keeper::begin_lineage(const rest_cursor& known) {
     try {
         repair_report report;
         impl_->write([&] {
-            if (is_installed(impl_->db)) report = impl_->begin_lineage(known);
+            if (is_installed(impl_->db)) report = litefeed::begin_lineage(impl_->to, known);
         });
         return report;
     } catch (const sqlite_error& e) {
@@ -537,11 +291,11 @@ result<thinning_report> keeper::thin(std::int64_t now_ms,
 void keeper::set_entries_max(std::int64_t entries) {
     impl_->write_or_explain("set the most entries", [&] {
         if (!is_installed(impl_->db)) throw cannot("nothing is watched in this file");
-        (void)impl_->repair_all({});
+        (void)litefeed::repair(impl_->to, {});
         statement set =
             prepare_own(impl_->db, "UPDATE main.litefeed_meta SET entries_max = ?1 WHERE id = 0");
         set.bind(1, entries).run();
-        impl_->wrote = true;
+        impl_->to.wrote = true;
     });
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/cursor.hpp"
 #include "core/errc.hpp"
+#include "core/repair.hpp"
 #include "core/stamp.hpp"
 #include "core/thinning.hpp"
 #include "core/triggers.hpp"
@@ -29,13 +30,6 @@ struct watch_report {
 struct keeping_wish {
     std::optional<bool> latest;
     std::optional<std::int64_t> retention_s;  ///< 0: the file's
-};
-
-struct repair_report {
-    std::vector<std::pair<std::string, std::string>>
-        generations;                    ///< table, reason, of each new generation
-    std::vector<std::string> dropped;   ///< tables that are gone
-    std::vector<std::string> problems;  ///< what could not be repaired, in words for a person
 };
 
 /// The one writer: installs, removes and repairs capture, each in one `BEGIN IMMEDIATE`, idempotent, with no DDL when

@@ -1,0 +1,89 @@
+#include "core/repair.hpp"
+
+#include "core/capture.hpp"
+#include "core/lost_log.hpp"
+#include "core/schema.hpp"
+#include "core/schema_drift.hpp"
+
+namespace litefeed {
+namespace {
+
+using verdict = capture_state::verdict;
+
+// Tells readers that the table is gone, and remembers why it is not captured.
+void tell_gone(feed_writer& to, watched_table& t, const std::string& problem) {
+    if (t.problem == problem) return;
+    t.problem = problem;
+    to.end_table(t);
+}
+
+void rename(feed_writer& to, watched_table& t, const capture_state& state, repair_report& report) {
+    t.watched = false;
+    t.problem = state.why;  // rules for the old name hold for the new one, too
+    to.end_table(t);
+    report.dropped.push_back(t.name);
+    watched_table successor = to.fresh(state.now_called, t.options);
+    const inspected_table now = watchable(to.db, read_schema(to.db), state.now_called, t.options);
+    if (!now.definition) {
+        report.problems.push_back(state.now_called + ": " + now.refused);
+        return;
+    }
+    to.capture_anew(successor, *now.definition, reset_reason::enabled);
+    report.generations.emplace_back(successor.name, successor.reason);
+}
+
+bool has_entry_after(const connection& db, std::int64_t table_id, stamp seen) {
+    statement row =
+        db.prepare("SELECT 1 FROM main.litefeed_log WHERE seq > ?1 AND table_id = ?2 LIMIT 1");
+    return row.bind(1, seen.n).bind(2, table_id).step();
+}
+
+void repair_table(feed_writer& to, watched_table& t, const capture_state& state, stamp seen,
+                  repair_report& report) {
+    if (state.what == verdict::gone) {
+        if (t.problem != state.why) report.dropped.push_back(t.name);
+        tell_gone(to, t, state.why);
+        return;
+    }
+    if (state.what == verdict::renamed) {
+        rename(to, t, state, report);
+        return;
+    }
+    const inspected_table now = watchable(to.db, read_schema(to.db), t.name, t.options);
+    if (!now.definition) {
+        if (t.problem != now.refused) report.problems.push_back(t.name + ": " + now.refused);
+        tell_gone(to, t, now.refused);
+        return;
+    }
+    if (state.what == verdict::guards_differ && !has_entry_after(to.db, t.table_id, seen)) {
+        create_capture(to.db, *now.definition, t.table_id, t.options);
+        to.wrote = true;
+        return;
+    }
+    to.capture_anew(t, *now.definition,
+                    state.what == verdict::reshaped ? reset_reason::schema_changed
+                                                    : reset_reason::triggers_restored);
+    report.generations.emplace_back(t.name, t.reason);
+}
+
+}  // namespace
+
+repair_report repair(feed_writer& to, stamp seen) {
+    repair_report report;
+    if (const meta m = read_meta(to.db); log_is_lost(to, m)) begin_log_again(to, seen, m, report);
+    seen = std::max(seen, read_meta(to.db).seen_through);
+    const schema verified = read_verified_schema(to.db);
+    const schema at = read_schema(to.db);
+    // The sight itself is worth keeping: what comes later is judged against it.
+    if (at.version != verified.version) to.wrote = true;
+    const unseen_edits unseen = unseen_between(verified, at);
+    for (watched_table& t : to.tables()) {
+        if (!t.watched) continue;
+        const capture_state state = judge_capture(to.db, read_schema(to.db), t, unseen);
+        if (state.what == verdict::whole && t.problem.empty()) continue;
+        repair_table(to, t, state, seen, report);
+    }
+    return report;
+}
+
+}  // namespace litefeed
