@@ -35,8 +35,34 @@ std::string list(const std::vector<std::string>& names) {
 }  // namespace
 
 struct keeper::impl {
-    impl(const std::string& path, connection opened, bool is_serving)
-        : db(std::move(opened)), file(path, db), serving(is_serving) {}
+    impl(std::string p, bool is_serving)
+        : path(std::move(p)), serving(is_serving), db(open()), file(path, db) {}
+
+    [[nodiscard]] connection open() const {
+        connection out =
+            open_database(path, connection::access::read_write, serving ? serving_ms : patient_ms);
+        if (sqlite3_db_readonly(out.get(), "main") == 1) {
+            throw cannot(
+                "cannot write " + path +
+                ": this user may only read it; run as its owner, or serve with --read-only");
+        }
+        if (serving) never_checkpoint(out);
+        sqlite3_collation_needed(out.get(), nullptr, accept_collation);
+        return out;
+    }
+
+    // Before each write. What the cache holds may be of a file that was written over since, as cp does: pages that are
+    // written from it would break the new one, and SQLite notices only other connections' commits.
+    void verify_file() {
+        file.refuse_moved();
+        if (!file.touched()) return;
+        try {
+            db = open();
+            file = named_file(path, db);
+        } catch (const cannot& why) {
+            throw sqlite_error(SQLITE_READONLY_DBMOVED, why.what());
+        }
+    }
 
     // Drops what an earlier, half removed installation left: a trigger without its log fails the owner's writes.
     void install() {
@@ -51,7 +77,7 @@ struct keeper::impl {
     template <class Work>
     void write(Work&& work) {
         to.wrote = false;
-        file.refuse_moved();
+        verify_file();
         transaction t(db, transaction::kind::immediate);
         work();
         if (!to.wrote) return;
@@ -140,10 +166,11 @@ struct keeper::impl {
             report.warnings.emplace_back("", problem);
     }
 
+    const std::string path;
+    const bool serving;
     connection db;
     named_file file;
     feed_writer to{db};
-    const bool serving;
 };
 
 keeper::keeper(std::unique_ptr<impl> i) : impl_(std::move(i)) {}
@@ -152,15 +179,7 @@ keeper& keeper::operator=(keeper&&) noexcept = default;
 keeper::~keeper() = default;
 
 keeper keeper::open(const std::string& path, bool serving) {
-    connection db =
-        open_database(path, connection::access::read_write, serving ? serving_ms : patient_ms);
-    if (sqlite3_db_readonly(db.get(), "main") == 1) {
-        throw cannot("cannot write " + path +
-                     ": this user may only read it; run as its owner, or serve with --read-only");
-    }
-    if (serving) never_checkpoint(db);
-    sqlite3_collation_needed(db.get(), nullptr, accept_collation);
-    return keeper(std::make_unique<impl>(path, std::move(db), serving));
+    return keeper(std::make_unique<impl>(path, serving));
 }
 
 watch_report keeper::watch(const std::vector<std::string>& tables, const watch_options& options,
@@ -274,7 +293,7 @@ result<repair_report> keeper::begin_lineage(const rest_cursor& known) {
 result<thinning_report> keeper::thin(std::int64_t now_ms,
                                      const std::function<bool(const thinning_report&)>& go_on) {
     try {
-        impl_->file.refuse_moved();
+        impl_->verify_file();
         if (!is_installed(impl_->db)) {
             thinning_report nothing;
             nothing.finished = true;

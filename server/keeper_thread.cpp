@@ -209,6 +209,7 @@ void keeper_thread::tell_repair(const repair_report& report) const {
 // False: to be tried again.
 template <class Write>
 bool keeper_thread::attempt_write(Write&& write) {
+    bool opened_anew = false;
     for (int i = 0; i < tries_max; ++i) {
         if (!open_writer()) return false;
         const result<repair_report> report = write(*writer_);
@@ -220,8 +221,9 @@ bool keeper_thread::attempt_write(Write&& write) {
         const std::string words =
             "capture in " + orders_.path + " cannot be put in order: " + report.error().message();
         if (report.error() != errc::busy) {
+            writer_.reset();  // it may be another file by now
+            if (!std::exchange(opened_anew, true)) continue;
             failed(words, true);
-            writer_.reset();  // opened anew at the next try
             return false;
         }
         if (i + 1 == tries_max) failed(words, false);
