@@ -113,6 +113,7 @@ class thinner {
             prepare_own(db_, "SELECT seq, at_ms FROM main.litefeed_log ORDER BY seq DESC LIMIT 1");
         if (!newest.step()) return false;
         head_ = {newest.integer(0)};
+        here_ = log_.cursor_at(head_, m);
         now_ms_ = std::min(options_.now_ms, newest.integer(1));
         statement slowest = prepare_own(db_, "SELECT min(seq) FROM main.litefeed_consumers");
         if (slowest.step() && !slowest.is_null(0)) slowest_ = {slowest.integer(0)};
@@ -332,6 +333,11 @@ class thinner {
         clock::duration worked{}, held{};
         try {
             transaction batch(db_, transaction::kind::immediate);
+            // What was planned are numbers of a log: in a file that was restored meanwhile they name other entries.
+            if (log_.cursor_at(head_, read_meta(db_)) != here_) {
+                stopped_ = true;
+                return false;
+            }
             const auto begun = clock::now();
             work();
             worked = clock::now() - begun;
@@ -368,6 +374,7 @@ class thinner {
     const bool wal_;
     thinning_report report_;
     stamp head_, slowest_ = stamp_max;
+    rest_cursor here_;  // at the head
     std::int64_t now_ms_ = 0, folded_ = 0, entries_max_ = 0, schema_version_ = 0;
     bool any_latest_ = false, stopped_ = false;
     table_rule rules_of_file_;

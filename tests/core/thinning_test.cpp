@@ -52,6 +52,14 @@ struct aged_log {
     static std::string told_or_reset(const answer& a) { return a.reset ? reset_of(a) : told(a); }
 };
 
+/// By SQLite's backup, as `.backup` and `.restore` do.
+void copy_file(const owner_file& from, const owner_file& to) {
+    sqlite3_backup* b = sqlite3_backup_init(to.get(), "main", from.get(), "main");
+    REQUIRE(b != nullptr);
+    CHECK(sqlite3_backup_step(b, -1) == SQLITE_DONE);
+    sqlite3_backup_finish(b);
+}
+
 const keeping_wish as_latest{.latest = true, .retention_s = {}};
 
 }  // namespace
@@ -267,6 +275,36 @@ TEST_CASE("it ends between two batches when it is told to, and goes on another t
     const auto rest = k.thin(now, [](const auto&) { return true; }).value();
     CHECK(first.removed + rest.removed == 20001);
     CHECK(rest.finished);
+}
+
+TEST_CASE("a file that is restored between two batches keeps its own entries") {
+    for (const bool latest : {false, true}) {
+        CAPTURE(latest);
+        aged_log log({.latest = latest, .retention_s = {}});
+        log.write(
+            "WITH RECURSIVE f(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM f WHERE i < 3000) "
+            "INSERT INTO t SELECT i, i FROM f",
+            30);
+        log.write("UPDATE t SET v = 1", 20);
+        const owner_file copy("CREATE TABLE o(x)");
+        copy_file(log.file, copy);
+        const std::int64_t entries = copy.integer("SELECT count(*) FROM litefeed_log");
+        log.write("UPDATE t SET v = 2", 10);
+        log.write("INSERT INTO t VALUES(0, 0)", 0);
+        bool restored = false;
+        const auto report = keeper_of(log.file).thin(now, [&](const auto& so_far) {
+            if (!restored && so_far.removed + so_far.folded > 0) {
+                copy_file(copy, log.file);
+                restored = true;
+            }
+            return true;
+        });
+        CHECK(restored);
+        CHECK_FALSE(report.value().finished);
+        CHECK(log.file.integer("SELECT count(*) FROM litefeed_log") == entries);
+        CHECK(log.state().floor == stamp{0});
+        CHECK(log.state().folded == 0);
+    }
 }
 
 TEST_CASE("pages go on over a thinning, or the run starts over: no row is missed") {
