@@ -108,7 +108,7 @@ struct rows_page {
     delta rows;          ///< every change a `read`
     std::optional<std::string> next;
     std::string
-        version;  ///< lineage, head, schema version: what an ETag needs beside the request; `[0-9a-f.]`
+        version;  ///< moves with all that an answer can hold: what an ETag needs beside the request; `[0-9a-f.]`
     bool unchanged = false;
 };
 
@@ -218,7 +218,7 @@ class feed {
     [[nodiscard]] result<std::optional<std::string>> unknown(const selection& want);
     [[nodiscard]] result<std::vector<table_status>> tables();
     [[nodiscard]] result<feed_status> status();
-    /// Lineage, head and schema version, for ETags of what `tables` says.
+    /// Moves with all that `tables` and `rows` say, for ETags.
     [[nodiscard]] result<std::string> version();
 
     /// Any thread, while the feed stands: what it reads now ends with errc::busy. May fall between two statements, where

@@ -14,7 +14,7 @@ namespace litefeed {
 /// sqlite_error; errc::damaged as system_error.
 class feed_writer {
   public:
-    explicit feed_writer(const connection& db) : db(db) {}
+    explicit feed_writer(const connection& to) : db(to) {}
 
     /// The tables that the log knows. Throws errc::damaged for one that litefeed never writes so.
     [[nodiscard]] std::vector<watched_table> tables() const;

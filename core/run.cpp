@@ -351,11 +351,14 @@ answer answer_changes(const feed_view::snapshot& now, plan_cache& plans, const q
 }
 
 std::string version_of(const feed_view::snapshot& now) {
-    std::array<char, 64> text{};
+    std::array<char, 128> text{};
+    const meta& m = now.state();
+    const rest_cursor here = now.cursor_at(now.head());
+    const auto hex = [](std::int64_t n) { return static_cast<unsigned long long>(n); };
     const int size =
-        std::snprintf(text.data(), text.size(), "%08x.%llx.%llx", now.state().short_lineage(),
-                      static_cast<unsigned long long>(now.head().n),
-                      static_cast<unsigned long long>(now.schema_version()));
+        std::snprintf(text.data(), text.size(), "%08x.%llx.%08x.%llx.%llx.%llx.%llx", here.lineage,
+                      hex(here.at.n), here.digest, hex(now.schema_version()),
+                      hex(m.catalog_version), hex(m.floor.n), hex(m.folded));
     return {text.data(), static_cast<std::size_t>(size)};
 }
 

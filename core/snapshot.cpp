@@ -38,7 +38,7 @@ void feed_view::load() {
         db_,
         "SELECT floor, floor_digest, catalog_version, (SELECT max(seq) FROM main.litefeed_log), "
         "lineage, installed_at_ms, format, schema_version, (SELECT min(seq) FROM "
-        "main.litefeed_log WHERE seq > floor) "
+        "main.litefeed_log WHERE seq > floor), folded "
         "FROM main.litefeed_meta WHERE id = 0");
 }
 
@@ -54,6 +54,7 @@ void feed_view::read_state() {
     meta_.format = row->integer(6);
     recorded_version_ = row->integer(7);
     lowest_ = {row->integer(8)};
+    meta_.folded = row->integer(9);
     if (head_ > stamp_max || meta_.floor.n < 0 || !is_lineage(meta_.lineage)) damaged();
 }
 
