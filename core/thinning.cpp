@@ -43,7 +43,6 @@ struct same_key {
     }
 };
 
-// Anybody may write a number into the file.
 std::int64_t window_ms(std::int64_t seconds) {
     return 1000 * std::clamp<std::int64_t>(seconds, 0, 10'000'000'000);
 }
@@ -107,14 +106,17 @@ class thinner {
         const meta m = read_meta(db_);
         schema_version_ = db_.integer("PRAGMA main.schema_version");
         report_.floor = m.floor;
-        folded_ = m.folded;
         entries_max_ = m.entries_max;
         statement newest =
             prepare_own(db_, "SELECT seq, at_ms FROM main.litefeed_log ORDER BY seq DESC LIMIT 1");
         if (!newest.step()) return false;
         head_ = {newest.integer(0)};
+        if (head_ <= m.floor || head_ > stamp_max || m.floor.n < 0)
+            return false;  // to be repaired first
+        // Anybody may write a number into the file.
+        folded_ = std::clamp<std::int64_t>(m.folded, 0, head_.n - m.floor.n);
         here_ = log_.cursor_at(head_, m);
-        now_ms_ = std::min(options_.now_ms, newest.integer(1));
+        now_ms_ = std::clamp<std::int64_t>(newest.integer(1), 0, options_.now_ms);
         statement slowest = prepare_own(db_, "SELECT min(seq) FROM main.litefeed_consumers");
         if (slowest.step() && !slowest.is_null(0)) slowest_ = {slowest.integer(0)};
         rules_of_file_ = {false, now_ms_ - window_ms(m.retention_s), {}};
@@ -188,9 +190,10 @@ class thinner {
     }
 
     stamp end_by_count() {
-        std::int64_t surplus = head_.n - report_.floor.n - folded_ - entries_max_;
         stamp end;
-        if (entries_max_ <= 0 || surplus <= 0) return end;
+        if (entries_max_ <= 0) return end;
+        std::int64_t surplus = head_.n - report_.floor.n - folded_ - entries_max_;
+        if (surplus <= 0) return end;
         (void)read_entries_above(report_.floor,
                                  [&](stamp at, std::int64_t, char, std::int64_t, const statement&) {
                                      end = std::min(at, highest_removable());
@@ -241,7 +244,8 @@ class thinner {
     void fold() {
         if (!any_latest_ || stopped_) return;
         const stamp begin = report_.floor, end = highest_by_age();
-        const std::int64_t standing = head_.n - report_.floor.n - folded_;
+        const std::int64_t standing =
+            std::max<std::int64_t>(0, head_.n - report_.floor.n - folded_);
         const auto passes = static_cast<std::uint64_t>(standing / fold_rows_max + 1);
         for (std::uint64_t pass = 0; pass < passes && !stopped_; ++pass)
             remove_each(foldable(begin, end, pass, passes));

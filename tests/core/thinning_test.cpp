@@ -254,6 +254,22 @@ TEST_CASE("what stands below a table's generation is folded as well, a truncate 
     CHECK(log.stamps().find('x') != std::string::npos);
 }
 
+TEST_CASE("numbers that others wrote into litefeed's tables make it neither endless nor wrong") {
+    for (const std::string written :
+         {"floor = 9007199254740991", "floor = -9", "folded = -9223372036854775807",
+          "folded = 9223372036854775807", "entries_max = -5", "retention_s = NULL",
+          "retention_s = 9223372036854775807"}) {
+        CAPTURE(written);
+        aged_log log(as_latest);
+        log.write("INSERT INTO t VALUES(1, 1)", 20);
+        log.write("UPDATE t SET v = 2", 19);
+        log.write("UPDATE t SET v = 3", 0);
+        log.file.sql("UPDATE litefeed_meta SET " + written);
+        (void)log.thin();
+        CHECK(log.file.integer("SELECT count(*) FROM litefeed_log WHERE seq = 4") == 1);
+    }
+}
+
 TEST_CASE("it ends between two batches when it is told to, and goes on another time") {
     aged_log log;
     log.write(
