@@ -49,8 +49,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (const bool hides : {true, false}) {
         const std::vector<std::string> rule{text}, none;
         try {
-            const auto rules =
-                server::read_column_rules(hides ? rule : none, hides ? none : rule, tables);
+            const auto rules = server::read_column_rules(
+                server::column_choice{hides ? rule : none, hides ? none : rule}, tables);
             assert(rules.hide.size() == (hides ? 1 : 0) && rules.only.size() == (hides ? 0 : 1));
             check(hides ? rules.hide : rules.only, hides, text, hides ? '.' : ':');
         } catch (const cannot& why) {
