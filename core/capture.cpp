@@ -1,6 +1,7 @@
 #include "core/capture.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "core/sql_text.hpp"
 
@@ -71,6 +72,36 @@ difference compare(const schema& at, const watched_table& table,
     return out;
 }
 
+// The number in `litefeed_7_insert`; 0: no trigger of a capture.
+std::int64_t table_id_in(std::string_view trigger_name) {
+    constexpr std::string_view prefix = "litefeed_";
+    if (!begins_with(trigger_name, prefix)) return 0;
+    trigger_name.remove_prefix(prefix.size());
+    std::int64_t id = 0;
+    const char* const end = trigger_name.data() + trigger_name.size();
+    const auto [after, error] = std::from_chars(trigger_name.data(), end, id);
+    return error == std::errc{} && after != end && *after == '_' && id > 0 ? id : 0;
+}
+
+// As its triggers stand.
+watch_options options_of(const connection& db, const schema& at, std::int64_t table_id,
+                         const std::string& table) {
+    const auto standing = triggers_of(at, table_id);
+    watch_options out;
+    out.replace_guards = std::any_of(standing.begin(), standing.end(),
+                                     [](const auto* e) { return is_guard(e->name); });
+    const inspected_table seen = inspect_table(db, at, table);
+    if (!seen.definition) return out;
+    out.skip_unchanged = true;
+    for (const trigger& t : capture_triggers(*seen.definition, table_id, out)) {
+        if (t.name != trigger_prefix(table_id) + "update") continue;
+        out.skip_unchanged = std::any_of(standing.begin(), standing.end(), [&](const auto* e) {
+            return e->name == t.name && same_trigger(e->sql, t.sql);
+        });
+    }
+    return out;
+}
+
 capture_state table_is_missing(const schema& at, const watched_table& table) {
     capture_state out;
     // ALTER TABLE RENAME takes the triggers along.
@@ -123,6 +154,29 @@ capture_state judge_capture(const connection& db, const schema& at, const watche
         out.why = differs.first;
     }
     out.definition = std::move(seen.definition);
+    return out;
+}
+
+std::vector<watched_table> unlisted_captures(const connection& db, const schema& at,
+                                             const std::vector<watched_table>& listed) {
+    std::vector<watched_table> out;
+    for (const schema_entry& e : at.entries) {
+        const std::int64_t id = e.type == "trigger" ? table_id_in(e.name) : 0;
+        const auto is_it = [&](const watched_table& t) { return t.table_id == id; };
+        if (id == 0 || std::any_of(out.begin(), out.end(), is_it)) continue;
+        const auto row = std::find_if(listed.begin(), listed.end(), is_it);
+        if (row != listed.end() && row->watched) continue;
+        watched_table t;
+        if (row != listed.end()) {
+            t = *row;
+        } else {
+            t.options = options_of(db, at, id, e.table);
+        }
+        t.table_id = id;
+        t.name = e.table;
+        t.watched = true;
+        out.push_back(std::move(t));
+    }
     return out;
 }
 

@@ -36,6 +36,11 @@ inline constexpr std::string_view renamed_to = "the table was renamed to ";
 [[nodiscard]] capture_state judge_capture(const connection& db, const schema& at,
                                           const watched_table& table, const unseen_edits& unseen);
 
+/// Whose triggers stand though none of `listed` is a watched table of that number: as it was listed, or as its triggers
+/// tell.
+[[nodiscard]] std::vector<watched_table> unlisted_captures(
+    const connection& db, const schema& at, const std::vector<watched_table>& listed);
+
 /// Drops whatever triggers of `table_id` stand, and creates those of `table`. In the caller's write transaction.
 void create_capture(const connection& db, const table_definition& table, std::int64_t table_id,
                     const watch_options& options);

@@ -121,10 +121,12 @@ catalog catalog::load(const connection& db, const feed_options& options, const s
     catalog out;
     const unseen_edits& unseen = unseen_since(db, at, own);
     column_rules rules = options.columns;
-    for (watched_table& row : read_tables(db)) {
+    auto listed = read_tables(db);
+    if (!is_sound(listed) || !unlisted_captures(db, at, listed).empty())
+        throw boost::system::system_error(make_error_code(errc::damaged));
+    for (watched_table& row : listed) {
         auto t = std::make_unique<catalog_table>();
         t->row = std::move(row);
-        if (!is_sound(t->row)) throw boost::system::system_error(make_error_code(errc::damaged));
         follow_rename(rules, t->row);
         if (t->row.watched) {
             capture_state state = judge_capture(db, at, t->row, unseen);
@@ -134,8 +136,9 @@ catalog catalog::load(const connection& db, const feed_options& options, const s
                 // Nobody will begin a generation for it: every answer starts it over.
                 t->drifted = state.what == verdict::reshaped ? reset_reason::schema_changed
                                                              : reset_reason::triggers_restored;
-                t->problem =
-                    state.why.empty() ? "its capture was off and was not begun again" : state.why;
+                t->problem = (state.why.empty() ? "its capture was off and was not begun again"
+                                                : state.why) +
+                             "; litefeed watch, or a server that may write, puts it in order";
             }
             if (state.what == verdict::unwatchable) t->problem = state.why;
             if (state.definition && (whole || t->drifted)) {

@@ -25,13 +25,11 @@ class core_category final : public boost::system::error_category {
                 return "the read would take long";
             case errc::drifted:
                 return "the schema moved under the capture";
-            case errc::not_watched:
-                return "nothing is watched in this file";
             case errc::newer_format:
                 return "the feed in this file was made by a later litefeed";
             case errc::damaged:
-                return "litefeed's own tables in it are damaged; litefeed unwatch DB --all, then "
-                       "watch again";
+                return "litefeed's own tables in it are damaged; litefeed watch begins the feed "
+                       "again, and so does a server that may write";
         }
         return "unknown";
     }

@@ -14,7 +14,6 @@ enum class errc {
     page_gone,     ///< a /rows page token whose file was restored or replaced since: begin again
     too_long,      ///< the read would exceed `effort_max`; ask again where blocking is allowed
     drifted,       ///< the schema moved under the capture; `keeper::repair` first, then ask again
-    not_watched,   ///< the file carries no litefeed tables
     newer_format,  ///< the file was written by a later litefeed
     damaged,       ///< litefeed's own tables in the file hold what litefeed never writes
 };

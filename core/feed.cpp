@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/open.hpp"
+#include "core/rows.hpp"
 #include "core/run.hpp"
 #include "core/snapshot.hpp"
 #include "core/sql_text.hpp"
@@ -24,7 +25,10 @@ auto guarded(Impl& in, Work&& work) -> result<decltype(work())> {
     } catch (const sqlite_error& e) {
         return outcome(boost::system::in_place_error, e.code());
     } catch (const boost::system::system_error& e) {
-        return outcome(boost::system::in_place_error, e.code());
+        // Where somebody may write, damage to our own tables is mended as drift is.
+        const bool mended = e.code() == errc::damaged && !in.view->options().read_only;
+        return outcome(boost::system::in_place_error,
+                       mended ? make_error_code(errc::drifted) : e.code());
     }
 }
 
@@ -85,25 +89,32 @@ struct feed::impl {
             connection db = open_reader(path, options);
             const std::lock_guard lock(opening);
             data_version = {};
+            const auto newest = view->newest();
             view.emplace(path, std::move(db), options);
+            view->set_newest(newest);
         } catch (const cannot& why) {
             throw sqlite_error(SQLITE_READONLY_DBMOVED, why.what());
         }
         data_version = view->db().prepare("PRAGMA main.data_version");
         last_commits = count_of_commits();
         reopened = true;
+        catalog_number = -1;
     }
 
     // What came since the last look, table by table.
     sight look(const std::optional<rest_cursor>& known) {
-        feed_view::snapshot now(*view);
+        feed_view::snapshot now(*view, feed_view::depth::thorough);
         sight out{now.head(), false, now.unrecorded()};
         const auto before = looked ? std::optional(here) : known;
         if (before && now.installed() && now.state().short_lineage() == before->lineage &&
             before->at > now.state().floor && now.cursor_at(before->at) != *before)
             out.gone = before;
+        if (!out.gone) out.gone = now.gone();
+        if (out.gone) view->set_newest(std::nullopt);  // told
         const bool other_history = looked && (now.state().lineage != lineage || out.gone);
-        out.ask_again = other_history || (looked && now.reloaded() && view->options().read_only);
+        const bool another_catalog =
+            std::exchange(catalog_number, now.catalog_number()) != now.catalog_number();
+        out.ask_again = other_history || (looked && another_catalog && view->options().read_only);
         if (!looked || other_history) {
             newest_of.clear();
             newest_of_any = first_head = now.head();
@@ -115,14 +126,17 @@ struct feed::impl {
                                newest_of_any = at;
                            });
         }
-        if (now.reloaded() || other_history) {
+        if (another_catalog || other_history) {
             names.clear();
-            for (const auto& t : now.tables().tables())
+            out.watched.emplace();
+            for (const auto& t : now.tables().tables()) {
                 names.emplace_back(t->row.name, t->row.table_id);
+                if (t->row.watched) out.watched->push_back(t->row.name);
+            }
         }
         head = now.head();
         lineage = now.state().lineage;
-        here = now.cursor_at(head);
+        here = now.here();
         looked = true;
         return out;
     }
@@ -227,6 +241,7 @@ struct feed::impl {
     bool reopened = false;
 
     bool looked = false;
+    std::int64_t catalog_number = -1;
     stamp head, first_head, newest_of_any;
     std::string lineage;
     rest_cursor here;
@@ -324,7 +339,7 @@ result<feed_status> feed::status() {
 result<std::string> feed::version() {
     return guarded(*impl_, [&] {
         const feed_view::snapshot now(*impl_->view);
-        return now.installed() ? version_of(now) : std::string("0");
+        return now.version();
     });
 }
 

@@ -154,6 +154,8 @@ struct sight {
     /// The history that was known is not in the file any more, under the same lineage: it was restored, or its log was
     /// emptied. Have the keeper begin a new one above `known`, so that nobody goes on over the gap.
     std::optional<rest_cursor> gone{};
+    /// The tables that are watched, when that was read anew.
+    std::optional<std::vector<std::string>> watched{};
 };
 
 /// Which columns leave the house. A key column cannot be hidden.

@@ -1,7 +1,5 @@
 #include "core/feed_writer.hpp"
 
-#include <algorithm>
-
 #include "core/capture.hpp"
 #include "core/log.hpp"
 #include "core/schema.hpp"
@@ -19,8 +17,7 @@ std::vector<std::string> key_names(const table_definition& t) {
 
 std::vector<watched_table> feed_writer::tables() const {
     std::vector<watched_table> out = read_tables(db);
-    if (!std::all_of(out.begin(), out.end(), is_sound))
-        throw boost::system::system_error(make_error_code(errc::damaged));
+    if (!is_sound(out)) throw boost::system::system_error(make_error_code(errc::damaged));
     return out;
 }
 

@@ -1,5 +1,6 @@
 #include "core/format.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -14,23 +15,38 @@ namespace {
 constexpr const char* create_log_table =
     "CREATE TABLE litefeed_log(seq INTEGER PRIMARY KEY, table_id INTEGER, op TEXT, at_ms INTEGER, "
     "key)";
-constexpr const char* create_tables = R"sql(
-CREATE TABLE litefeed_meta(
-  id INTEGER PRIMARY KEY, format INTEGER, lineage TEXT, floor INTEGER, floor_digest INTEGER,
-  retention_s INTEGER, entries_max INTEGER, folded INTEGER, seen_through INTEGER, schema_version INTEGER, catalog_version INTEGER,
-  installed_at_ms INTEGER, compacted_at_ms INTEGER);
-CREATE TABLE litefeed_tables(
-  table_id INTEGER PRIMARY KEY, name TEXT, watched INTEGER, key_columns TEXT, keep TEXT, retention_s INTEGER,
-  contract INTEGER, generation INTEGER, generation_id TEXT, generation_seq INTEGER, reason TEXT, shape TEXT,
-  replace_guards INTEGER, skip_unchanged INTEGER, suspended INTEGER, problem TEXT, updated_at_ms INTEGER);
-CREATE TABLE litefeed_schema(place INTEGER PRIMARY KEY, type TEXT, name TEXT, tbl_name TEXT, rootpage INTEGER, sql TEXT);
-CREATE TABLE litefeed_marks(seq INTEGER PRIMARY KEY, digests BLOB);
-CREATE TABLE litefeed_contracts(version INTEGER PRIMARY KEY, tables_json TEXT, updated_at_ms INTEGER);
-CREATE TABLE litefeed_consumers(name TEXT PRIMARY KEY NOT NULL, seq INTEGER, updated_at_ms INTEGER);
-CREATE TABLE litefeed_shapes(
-  table_id INTEGER, valid_from INTEGER, captured_at INTEGER, kind TEXT, columns_json TEXT, sha256 TEXT,
-  through INTEGER, reason TEXT, PRIMARY KEY(table_id, valid_from, kind));
-)sql";
+constexpr const char* create_meta =
+    "CREATE TABLE litefeed_meta(id INTEGER PRIMARY KEY, format INTEGER, lineage TEXT, floor "
+    "INTEGER, "
+    "floor_digest INTEGER, retention_s INTEGER, entries_max INTEGER, folded INTEGER, seen_through "
+    "INTEGER, schema_version INTEGER, catalog_version INTEGER, installed_at_ms INTEGER, "
+    "compacted_at_ms INTEGER)";
+constexpr const char* create_watched_tables =
+    "CREATE TABLE litefeed_tables(table_id INTEGER PRIMARY KEY, name TEXT, watched INTEGER, "
+    "key_columns TEXT, keep TEXT, retention_s INTEGER, contract INTEGER, generation INTEGER, "
+    "generation_id TEXT, generation_seq INTEGER, reason TEXT, shape TEXT, replace_guards INTEGER, "
+    "skip_unchanged INTEGER, suspended INTEGER, problem TEXT, updated_at_ms INTEGER)";
+
+// What the feed can go on without, empty as it was made, if it is lost.
+struct own_table {
+    const char *name, *create;
+};
+constexpr std::array<own_table, 5> side_tables{{
+    {"litefeed_schema",
+     "CREATE TABLE litefeed_schema(place INTEGER PRIMARY KEY, type TEXT, name TEXT, tbl_name TEXT, "
+     "rootpage INTEGER, sql TEXT)"},
+    {"litefeed_marks", "CREATE TABLE litefeed_marks(seq INTEGER PRIMARY KEY, digests BLOB)"},
+    {"litefeed_contracts",
+     "CREATE TABLE litefeed_contracts(version INTEGER PRIMARY KEY, tables_json TEXT, updated_at_ms "
+     "INTEGER)"},
+    {"litefeed_consumers",
+     "CREATE TABLE litefeed_consumers(name TEXT PRIMARY KEY NOT NULL, seq INTEGER, updated_at_ms "
+     "INTEGER)"},
+    {"litefeed_shapes",
+     "CREATE TABLE litefeed_shapes(table_id INTEGER, valid_from INTEGER, captured_at INTEGER, kind "
+     "TEXT, columns_json TEXT, sha256 TEXT, through INTEGER, reason TEXT, PRIMARY KEY(table_id, "
+     "valid_from, kind))"},
+}};
 
 constexpr std::int64_t week_s = 7 * 24 * 3600;
 constexpr std::int64_t entries_max_default = 10'000'000;
@@ -84,11 +100,22 @@ installation installation_of(const connection& db) {
     return tables > 0 || row.integer(1) > 0 ? installation::broken : installation::none;
 }
 
-void create_log(const connection& db) { db.execute(create_log_table); }
+bool create_side_tables(const connection& db) {
+    bool any = false;
+    statement stands = db.prepare("SELECT 1 FROM main.sqlite_schema WHERE name = ?1");
+    for (const own_table& t : side_tables) {
+        const bool missing = !stands.bind_text(1, t.name).step();
+        stands.reset();
+        if (missing) db.execute(t.create);
+        any = any || missing;
+    }
+    return any;
+}
 
 void install_format(const connection& db) {
-    create_log(db);
-    db.execute(create_tables);
+    for (const char* create : {create_log_table, create_meta, create_watched_tables})
+        db.execute(create);
+    (void)create_side_tables(db);
     statement row = db.prepare(
         "INSERT INTO main.litefeed_meta(id, format, lineage, floor, floor_digest, retention_s, "
         "entries_max, "
@@ -102,14 +129,29 @@ void install_format(const connection& db) {
         .run();
 }
 
-bool is_lineage(std::string_view text) {
-    return text.size() == 32 &&
-           text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+bool is_sound(const meta& m, stamp head) {
+    const bool is_lineage = m.lineage.size() == 32 &&
+                            m.lineage.find_first_not_of("0123456789abcdef") == std::string::npos;
+    return m.format > 0 && is_lineage && m.floor.n >= 0 && head <= stamp_max;
 }
 
-bool is_sound(const watched_table& t) {
-    return t.table_id > 0 && !t.key_columns.empty() && t.generation >= 0 &&
-           t.generation_at.n >= 0 && t.generation_at <= stamp_max && t.generation <= stamp_max.n;
+bool is_sound(const std::vector<watched_table>& tables) {
+    const auto sound = [](const watched_table& t) {
+        return t.table_id > 0 && !t.key_columns.empty() && t.generation >= 0 &&
+               t.generation <= stamp_max.n && t.generation_at.n >= 0 &&
+               t.generation_at <= stamp_max;
+    };
+    for (auto t = tables.begin(); t != tables.end(); ++t) {
+        const bool named_before = t->watched && names_watched({tables.begin(), t}, t->name);
+        if (!sound(*t) || named_before) return false;
+    }
+    return true;
+}
+
+bool names_watched(const std::vector<watched_table>& tables, std::string_view name) {
+    return std::any_of(tables.begin(), tables.end(), [&](const watched_table& t) {
+        return t.watched && same_name(t.name, name);
+    });
 }
 
 statement prepare_own(const connection& db, const std::string& sql) {
@@ -143,11 +185,27 @@ bool remove_format(const connection& db) {
     return !triggers.empty() || !views.empty() || !tables.empty();
 }
 
-void widen_log(const connection& db, std::size_t parts) {
-    const auto wide = static_cast<std::size_t>(db.integer(
+std::size_t log_key_parts(const connection& db) {
+    return static_cast<std::size_t>(db.integer(
         "SELECT count(*) FROM pragma_table_info('litefeed_log', 'main') WHERE name GLOB 'key*'"));
-    for (std::size_t i = wide + 1; i <= parts; ++i) {
+}
+
+void widen_log(const connection& db, std::size_t parts) {
+    for (std::size_t i = log_key_parts(db) + 1; i <= parts; ++i) {
         db.execute("ALTER TABLE main.litefeed_log ADD COLUMN key" + std::to_string(i));
+    }
+}
+
+stamp believed(std::int64_t written) {
+    return stamp{written} <= stamp_believed_max ? stamp{written} : stamp{};
+}
+
+std::int64_t format_of(const connection& db) {
+    try {
+        statement row = prepare_own(db, "SELECT format FROM main.litefeed_meta WHERE id = 0");
+        return row.step() ? row.integer(0) : 0;
+    } catch (const boost::system::system_error&) {
+        return 0;
     }
 }
 
@@ -164,7 +222,7 @@ meta read_meta(const connection& db) {
     out.lineage = row.text(1);
     out.floor = {row.integer(2)};
     out.floor_digest = static_cast<std::uint32_t>(row.integer(3));
-    out.seen_through = {row.integer(4)};
+    out.seen_through = believed(row.integer(4));
     out.schema_version = row.integer(5);
     out.catalog_version = row.integer(6);
     out.installed_ms = row.integer(7);

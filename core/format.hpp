@@ -59,26 +59,35 @@ struct watched_table {
 };
 
 /// broken: something of ours stands, triggers at least, and one of the log, the meta and the tables does not, or is no
-/// table of ours; then the owner's writes may fail. Throws sqlite_error.
+/// table of ours; then the owner's writes may fail. (Whether a whole one makes sense: damage.hpp.) Throws sqlite_error.
 enum class installation { none, whole, broken };
 [[nodiscard]] installation installation_of(const connection& db);
 [[nodiscard]] inline bool is_installed(const connection& db) {
     return installation_of(db) == installation::whole;
 }
-/// Whether a lineage, or a row of litefeed_tables, is one that litefeed writes. Anybody may write into the file.
-[[nodiscard]] bool is_lineage(std::string_view text);
-[[nodiscard]] bool is_sound(const watched_table& t);
+/// Whether litefeed_meta's row, with the log's head, or the rows of litefeed_tables are such as litefeed writes. Anybody
+/// may write into the file.
+[[nodiscard]] bool is_sound(const meta& m, stamp head);
+[[nodiscard]] bool is_sound(const std::vector<watched_table>& tables);
+/// Whether one of `tables` is watched under this name.
+[[nodiscard]] bool names_watched(const std::vector<watched_table>& tables, std::string_view name);
 /// Prepares a statement over our own tables. Throws errc::damaged, as system_error, when a column of ours is not there.
 [[nodiscard]] statement prepare_own(const connection& db, const std::string& sql);
-/// Creates litefeed_log alone, for keys of one column.
-void create_log(const connection& db);
 /// Creates the tables of format 1 with a new lineage.
 void install_format(const connection& db);
+/// Creates those of its tables that the feed can go on without, where they are missing; false when none was.
+[[nodiscard]] bool create_side_tables(const connection& db);
 /// Drops every trigger and table of litefeed's; false when there was none.
 [[nodiscard]] bool remove_format(const connection& db);
+/// How many parts of a key the log has columns for.
+[[nodiscard]] std::size_t log_key_parts(const connection& db);
 /// Adds key columns to the log until it holds keys of `parts`.
 void widen_log(const connection& db, std::size_t parts);
 
+/// A stamp as it is written in the file; 0 for one that nobody can have been told.
+[[nodiscard]] stamp believed(std::int64_t written);
+/// Of the feed in this file; 0 where that cannot be read.
+[[nodiscard]] std::int64_t format_of(const connection& db);
 [[nodiscard]] meta read_meta(const connection& db);
 [[nodiscard]] std::vector<watched_table> read_tables(const connection& db);
 /// Inserts or replaces the row of `t.table_id` and moves the catalog's version.

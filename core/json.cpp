@@ -31,28 +31,6 @@ bool eight_plain_bytes(std::string_view text, std::size_t at) noexcept {
     return (special & highs) == 0;
 }
 
-// Bytes of the UTF-8 sequence that begins at `at`; 0 when there is none (RFC 3629: no overlong forms, no surrogates).
-std::size_t sequence_size(std::string_view text, std::size_t at) noexcept {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const auto tail = [&](std::size_t i, unsigned char low = 0x80, unsigned char high = 0xbf) {
-        return i < text.size() && byte(i) >= low && byte(i) <= high;
-    };
-    const unsigned char first = byte(at);
-    if (first < 0x80) return 1;
-    if (first >= 0xc2 && first <= 0xdf) return tail(at + 1) ? 2 : 0;
-    if (first >= 0xe0 && first <= 0xef) {
-        const unsigned char low = first == 0xe0 ? 0xa0 : 0x80;
-        const unsigned char high = first == 0xed ? 0x9f : 0xbf;
-        return tail(at + 1, low, high) && tail(at + 2) ? 3 : 0;
-    }
-    if (first >= 0xf0 && first <= 0xf4) {
-        const unsigned char low = first == 0xf0 ? 0x90 : 0x80;
-        const unsigned char high = first == 0xf4 ? 0x8f : 0xbf;
-        return tail(at + 1, low, high) && tail(at + 2) && tail(at + 3) ? 4 : 0;
-    }
-    return 0;
-}
-
 void append_escape(char c, std::string& to) {
     static constexpr std::string_view hex = "0123456789abcdef";
     switch (c) {
@@ -135,7 +113,7 @@ bool append_utf8(std::string_view text, std::string& to) {
             continue;
         }
         if (static_cast<unsigned char>(text[i]) >= 0x80) {
-            const std::size_t size = sequence_size(text, i);
+            const std::size_t size = utf8_size(text, i);
             if (size == 0) {
                 to.resize(before);
                 return false;
@@ -158,9 +136,30 @@ void append_text_value(std::string_view text, std::string& to) {
 
 }  // namespace
 
+std::size_t utf8_size(std::string_view text, std::size_t at) noexcept {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    const auto tail = [&](std::size_t i, unsigned char low = 0x80, unsigned char high = 0xbf) {
+        return i < text.size() && byte(i) >= low && byte(i) <= high;
+    };
+    const unsigned char first = byte(at);
+    if (first < 0x80) return 1;
+    if (first >= 0xc2 && first <= 0xdf) return tail(at + 1) ? 2 : 0;
+    if (first >= 0xe0 && first <= 0xef) {
+        const unsigned char low = first == 0xe0 ? 0xa0 : 0x80;
+        const unsigned char high = first == 0xed ? 0x9f : 0xbf;
+        return tail(at + 1, low, high) && tail(at + 2) ? 3 : 0;
+    }
+    if (first >= 0xf0 && first <= 0xf4) {
+        const unsigned char low = first == 0xf0 ? 0x90 : 0x80;
+        const unsigned char high = first == 0xf4 ? 0x8f : 0xbf;
+        return tail(at + 1, low, high) && tail(at + 2) && tail(at + 3) ? 4 : 0;
+    }
+    return 0;
+}
+
 bool is_utf8(std::string_view text) noexcept {
     for (std::size_t i = 0; i < text.size();) {
-        const std::size_t size = sequence_size(text, i);
+        const std::size_t size = utf8_size(text, i);
         if (size == 0) return false;
         i += size;
     }
@@ -171,7 +170,7 @@ void append_json_text(std::string_view text, std::string& to) {
     if (append_utf8(text, to)) return;
     std::string mended;
     for (std::size_t i = 0; i < text.size();) {
-        const std::size_t size = sequence_size(text, i);
+        const std::size_t size = utf8_size(text, i);
         if (size == 0) {
             mended += "\xef\xbf\xbd";
             ++i;

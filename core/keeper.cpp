@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/capture.hpp"
+#include "core/damage.hpp"
 #include "core/feed_writer.hpp"
 #include "core/format.hpp"
 #include "core/open.hpp"
@@ -64,13 +65,21 @@ struct keeper::impl {
         }
     }
 
-    // Drops what an earlier, half removed installation left: a trigger without its log fails the owner's writes.
     void install() {
-        if (installation_of(db) == installation::broken) (void)repair_installation(to);
-        if (is_installed(db)) return;
-        (void)remove_format(db);
+        if (installation_of(db) != installation::none) return;
+        (void)remove_format(db);  // what an earlier one, half removed, left
         install_format(db);
         to.wrote = true;
+    }
+
+    void refuse_unwatched() const {
+        if (installation_of(db) == installation::none)
+            throw cannot("nothing is watched in this file");
+    }
+
+    [[nodiscard]] bool is_damaged() const {
+        const transaction read(db, transaction::kind::deferred);
+        return litefeed::is_damaged(db);
     }
 
     // Runs `work` in one BEGIN IMMEDIATE, and commits only if something was written.
@@ -225,7 +234,7 @@ watch_report keeper::plan_all(const watch_options& options) {
 
 void keeper::unwatch(const std::vector<std::string>& tables) {
     impl_->write_or_explain("unwatch " + list(tables), [&] {
-        if (!is_installed(impl_->db)) throw cannot("nothing is watched in this file");
+        impl_->refuse_unwatched();
         // What the owner did before is judged before this sight takes its place.
         (void)litefeed::repair(impl_->to, {});
         for (const std::string& name : tables) {
@@ -262,11 +271,8 @@ result<repair_report> keeper::repair(stamp seen) {
     try {
         repair_report report;
         impl_->write([&] {
-            std::string lost;
-            if (installation_of(impl_->db) == installation::broken)
-                lost = repair_installation(impl_->to);
-            if (is_installed(impl_->db)) report = litefeed::repair(impl_->to, seen);
-            if (!lost.empty()) report.problems.push_back(lost);
+            if (installation_of(impl_->db) != installation::none)
+                report = litefeed::repair(impl_->to, seen);
         });
         return report;
     } catch (const sqlite_error& e) {
@@ -294,11 +300,12 @@ result<thinning_report> keeper::thin(std::int64_t now_ms,
                                      const std::function<bool(const thinning_report&)>& go_on) {
     try {
         impl_->verify_file();
-        if (!is_installed(impl_->db)) {
+        if (installation_of(impl_->db) == installation::none) {
             thinning_report nothing;
             nothing.finished = true;
             return nothing;
         }
+        if (impl_->is_damaged()) return make_error_code(errc::damaged);
         return thin_log(impl_->db, {now_ms, !impl_->serving}, go_on);
     } catch (const sqlite_error& e) {
         return e.code();
@@ -309,7 +316,7 @@ result<thinning_report> keeper::thin(std::int64_t now_ms,
 
 void keeper::set_entries_max(std::int64_t entries) {
     impl_->write_or_explain("set the most entries", [&] {
-        if (!is_installed(impl_->db)) throw cannot("nothing is watched in this file");
+        impl_->refuse_unwatched();
         (void)litefeed::repair(impl_->to, {});
         statement set =
             prepare_own(impl_->db, "UPDATE main.litefeed_meta SET entries_max = ?1 WHERE id = 0");

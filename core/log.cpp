@@ -5,30 +5,19 @@
 #include "core/value.hpp"
 
 namespace litefeed {
-namespace {
-
-void put_u64(std::uint64_t n, std::string& to) {
-    for (int i = 0; i < 8; ++i) to += static_cast<char>((n >> (8 * i)) & 0xff);
-}
-
-}  // namespace
-
 std::uint32_t entry_digest(std::int64_t table_id, char op, std::int64_t at_ms,
                            std::string_view encoded_key) {
     std::string bytes;
     bytes.reserve(17 + encoded_key.size());
-    put_u64(static_cast<std::uint64_t>(table_id), bytes);
+    append_u64(static_cast<std::uint64_t>(table_id), bytes);
     bytes += op;
-    put_u64(static_cast<std::uint64_t>(at_ms), bytes);
+    append_u64(static_cast<std::uint64_t>(at_ms), bytes);
     bytes += encoded_key;
     return static_cast<std::uint32_t>(XXH64(bytes.data(), bytes.size(), 0) >> 32);
 }
 
 log_reader::log_reader(const connection& db)
-    : key_width_(
-          static_cast<int>(db.integer("SELECT count(*) FROM pragma_table_info('litefeed_log', "
-                                      "'main') WHERE name GLOB 'key*'"))),
-      marks_(db) {
+    : key_width_(static_cast<int>(log_key_parts(db))), marks_(db) {
     const std::string key = log_key_columns(static_cast<std::size_t>(key_width_));
     entry_ = prepare_own(
         db, "SELECT table_id, op, at_ms, " + key + " FROM main.litefeed_log WHERE seq = ?1");
@@ -63,9 +52,9 @@ std::optional<std::uint32_t> log_reader::digest_at(stamp at) {
 }
 
 // Thinning takes entries from the log's beginning and raises the floor, or leaves their digests; and never the newest. So
-// a beginning that is not there, or a head below a generation's, is a log that somebody emptied.
-bool log_reader::is_lost(stamp floor, stamp head, stamp lowest, stamp newest_generation) {
-    if (head < newest_generation) return true;
+// a beginning that is not there, or a head below one that was there, is a log that somebody cut.
+bool log_reader::is_lost(stamp floor, stamp head, stamp lowest, stamp known) {
+    if (head < known) return true;
     if (lowest == stamp{}) return floor.n > 0;
     const stamp first{floor.n + 1};
     return lowest != first && !marks_.digest_at(first);

@@ -41,8 +41,13 @@ class log_reader {
     [[nodiscard]] std::optional<std::uint32_t> digest_at(stamp at);
     /// The cursor at `at`; of digest 0 where there was no such entry.
     [[nodiscard]] rest_cursor cursor_at(stamp at, const meta& m);
-    /// Whether entries are gone that nobody thinned away. `lowest`: the first above the floor, 0: none.
-    [[nodiscard]] bool is_lost(stamp floor, stamp head, stamp lowest, stamp newest_generation);
+    /// How many entries of (after, through] were folded.
+    [[nodiscard]] std::int64_t count_folded(stamp after, stamp through) {
+        return marks_.count(after, through);
+    }
+    /// Whether entries are gone that nobody thinned away. `lowest`: the first above the floor, 0: none; `known`: a head
+    /// that was there.
+    [[nodiscard]] bool is_lost(stamp floor, stamp head, stamp lowest, stamp known);
     /// Whether the entry at `at`, if it was not thinned away, is the beginning of a generation of that table.
     [[nodiscard]] bool holds_generation(std::int64_t table_id, stamp at, stamp floor);
     [[nodiscard]] int key_width() const { return key_width_; }

@@ -6,12 +6,11 @@
 #include "core/marks.hpp"
 
 namespace litefeed {
-
 bool log_is_lost(const feed_writer& to, const meta& m) {
     log_reader log(to.db);
-    stamp newest;
+    stamp known = m.seen_through;
     for (const watched_table& t : to.tables()) {
-        newest = std::max(newest, t.generation_at);
+        known = std::max(known, t.generation_at);
         if (!log.holds_generation(t.table_id, t.generation_at, m.floor)) return true;
     }
     statement row = prepare_own(
@@ -22,20 +21,29 @@ bool log_is_lost(const feed_writer& to, const meta& m) {
     if (!row.step()) return false;
     const stamp head{row.integer(0)}, lowest{row.integer(1)};
     row.reset();
-    return log.is_lost(m.floor, head, lowest, newest);
+    return log.is_lost(m.floor, std::max(head, m.floor), lowest, known);
 }
 
-void begin_log_again(feed_writer& to, stamp seen, const meta& m, repair_report& report) {
-    stamp known = std::max(seen, m.floor);
-    const auto hold = [&](std::int64_t n) {
-        if (stamp{n} < stamp_max) known = std::max(known, {n});
-    };
-    hold(m.seen_through.n);
-    hold(to.db.integer("SELECT max(seq) FROM main.litefeed_log"));
-    hold(to.db.integer("SELECT max(seq) FROM main.litefeed_consumers"));
-    hold(mark_span - 1 + to.db.integer("SELECT max(seq) FROM main.litefeed_marks"));
-    auto tables = to.tables();
-    for (const watched_table& t : tables) hold(t.generation_at.n);
+stamp highest_told(const connection& db, stamp seen) {
+    stamp known = std::min(seen, stamp_believed_max);
+    for (const char* sql :
+         {"SELECT max(floor) FROM main.litefeed_meta WHERE floor <= ?1",
+          "SELECT max(seen_through) FROM main.litefeed_meta WHERE seen_through <= ?1",
+          "SELECT max(generation_seq) FROM main.litefeed_tables WHERE generation_seq <= ?1",
+          "SELECT max(seq) FROM main.litefeed_log WHERE seq <= ?1",
+          "SELECT max(seq) FROM main.litefeed_consumers WHERE seq <= ?1",
+          "SELECT max(seq) + 1023 FROM main.litefeed_marks WHERE seq <= ?1"}) {
+        try {
+            statement row = prepare_own(db, sql);
+            if (row.bind(1, stamp_believed_max.n).step()) known = std::max(known, {row.integer(0)});
+        } catch (const boost::system::system_error&) {  // NOLINT(bugprone-empty-catch)
+            // The table is gone, and others hold the number.
+        }
+    }
+    return known;
+}
+
+void begin_log_above(feed_writer& to, stamp known) {
     to.db.execute("DELETE FROM main.litefeed_log");
     to.db.execute("DELETE FROM main.litefeed_marks");
     statement state = to.db.prepare(
@@ -44,6 +52,11 @@ void begin_log_again(feed_writer& to, stamp seen, const meta& m, repair_report& 
     to.wrote = true;
     // Entry 0 of no table holds the number where nothing is watched.
     (void)append_entry(to.db, 0, 'g', known);
+}
+
+void begin_log_again(feed_writer& to, stamp seen, repair_report& report) {
+    auto tables = to.tables();
+    begin_log_above(to, highest_told(to.db, seen));
     for (watched_table& t : tables) {
         if (!t.watched || !t.problem.empty()) continue;
         to.begin_generation(t, reset_reason::feed_restored);
@@ -58,28 +71,8 @@ repair_report begin_lineage(feed_writer& to, const rest_cursor& known) {
     if (log_reader(to.db).cursor_at(known.at, m) == known) return report;
     statement draw = prepare_own(to.db, "UPDATE main.litefeed_meta SET lineage = ?1 WHERE id = 0");
     draw.bind_text(1, random_lineage()).run();
-    begin_log_again(to, known.at, m, report);
+    begin_log_again(to, known.at, report);
     return report;
-}
-
-std::string repair_installation(feed_writer& to) {
-    const auto stands = [&](const char* table) {
-        return to.db.integer(
-                   "SELECT count(*) FROM main.sqlite_schema WHERE type = 'table' AND "
-                   "rootpage > 0 AND name = '" +
-                   std::string(table) + "'") > 0;
-    };
-    to.wrote = true;
-    if (stands("litefeed_meta") && stands("litefeed_tables") && !stands("litefeed_log")) {
-        create_log(to.db);
-        std::size_t widest = 1;
-        for (const watched_table& t : to.tables()) widest = std::max(widest, t.key_columns.size());
-        widen_log(to.db, widest);
-        return {};
-    }
-    (void)remove_format(to.db);
-    return "litefeed's own tables were taken out of the file, so what was left of it was removed "
-           "and nothing is watched any more: litefeed watch";
 }
 
 }  // namespace litefeed

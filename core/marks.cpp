@@ -24,7 +24,9 @@ std::uint32_t digest_in(std::string_view bytes, std::size_t place) {
 }  // namespace
 
 mark_reader::mark_reader(const connection& db)
-    : find_(prepare_own(db, "SELECT digests FROM main.litefeed_marks WHERE seq = ?1")) {}
+    : find_(prepare_own(db, "SELECT digests FROM main.litefeed_marks WHERE seq = ?1")),
+      range_(prepare_own(
+          db, "SELECT seq, digests FROM main.litefeed_marks WHERE seq >= ?1 AND seq <= ?2")) {}
 
 std::optional<std::uint32_t> mark_reader::digest_at(stamp at) {
     use row(find_);
@@ -34,6 +36,20 @@ std::optional<std::uint32_t> mark_reader::digest_at(stamp at) {
     if (bytes.size() != row_bytes) return std::nullopt;
     const std::uint32_t digest = digest_in(bytes, place_of(at));
     return digest != 0 ? std::optional(digest) : std::nullopt;
+}
+
+std::int64_t mark_reader::count(stamp after, stamp through) {
+    use rows(range_);
+    rows->bind(1, row_of({after.n + 1}).n).bind(2, through.n);
+    std::int64_t out = 0;
+    while (rows->step()) {
+        const std::string_view bytes = rows->blob(1);
+        if (bytes.size() != row_bytes) continue;
+        const stamp first = std::max(stamp{rows->integer(0)}, stamp{after.n + 1});
+        const stamp last = std::min(stamp{rows->integer(0) + mark_span - 1}, through);
+        for (stamp at = first; at <= last; ++at.n) out += digest_in(bytes, place_of(at)) != 0;
+    }
+    return out;
 }
 
 void keep_marks(const connection& db, const std::vector<folded_entry>& folded) {
@@ -52,21 +68,6 @@ void keep_marks(const connection& db, const std::vector<folded_entry>& folded) {
         }
         put.bind(1, row.n).bind_blob(2, bytes).run();
     }
-}
-
-std::int64_t count_marks(const connection& db, stamp after, stamp through) {
-    statement rows = prepare_own(
-        db, "SELECT seq, digests FROM main.litefeed_marks WHERE seq >= ?1 AND seq <= ?2");
-    rows.bind(1, row_of({after.n + 1}).n).bind(2, through.n);
-    std::int64_t out = 0;
-    while (rows.step()) {
-        const std::string_view bytes = rows.blob(1);
-        if (bytes.size() != row_bytes) continue;
-        const stamp first = std::max(stamp{rows.integer(0)}, stamp{after.n + 1});
-        const stamp last = std::min(stamp{rows.integer(0) + mark_span - 1}, through);
-        for (stamp at = first; at <= last; ++at.n) out += digest_in(bytes, place_of(at)) != 0;
-    }
-    return out;
 }
 
 void drop_marks_below(const connection& db, stamp floor) {

@@ -20,16 +20,16 @@ class mark_reader {
     explicit mark_reader(const connection& db);
     /// The digest of the entry that was folded at `at`; none when none was.
     [[nodiscard]] std::optional<std::uint32_t> digest_at(stamp at);
+    /// How many folded entries stand in (after, through].
+    [[nodiscard]] std::int64_t count(stamp after, stamp through);
 
   private:
-    statement find_;
+    statement find_, range_;
 };
 
 using folded_entry = std::pair<stamp, std::uint32_t>;  ///< with its digest
 /// Keeps what `folded` holds, in order of stamp.
 void keep_marks(const connection& db, const std::vector<folded_entry>& folded);
-/// How many folded entries stand in (after, through].
-[[nodiscard]] std::int64_t count_marks(const connection& db, stamp after, stamp through);
 /// Drops the rows that hold nothing above `floor`.
 void drop_marks_below(const connection& db, stamp floor);
 

@@ -84,16 +84,6 @@ void refuse_foreign(const connection& db, connection::access how, const std::str
                      "its program runs");
 }
 
-// 0 where it is damaged: whoever reads says so, and `unwatch --all` needs an open file to mend it.
-std::int64_t format_of(const connection& db) {
-    try {
-        statement row = prepare_own(db, "SELECT format FROM main.litefeed_meta");
-        return row.step() ? row.integer(0) : 0;
-    } catch (const boost::system::system_error&) {
-        return 0;
-    }
-}
-
 // Throws sqlite_error where SQLite refuses.
 connection open_proven(const std::string& path, connection::access how, int busy_timeout_ms) {
     refuse_missing(path);

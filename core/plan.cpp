@@ -66,11 +66,11 @@ delta_plan delta_plan::make(log_reader& log, stamp base, stamp ceiling,
     std::unordered_map<std::string, std::size_t, hash_of_name> index;
     std::vector<row_entries> rows;
     std::map<std::int64_t, stamp> truncated;  // table → its last `x`
-    std::int64_t effort = 0;
+    std::int64_t entries = 0;
     log.scan(
         base, ceiling,
         [&](stamp at, std::int64_t table_id, char op, const statement& row, int first_key_column) {
-            if (effort_max > 0 && ++effort > effort_max)
+            if (++entries > effort_max && effort_max > 0)
                 throw boost::system::system_error(make_error_code(errc::too_long));
             const auto table = std::lower_bound(tables.begin(), tables.end(), table_id);
             if (table == tables.end() || *table != table_id) return;
@@ -83,6 +83,9 @@ delta_plan delta_plan::make(log_reader& log, stamp base, stamp ceiling,
             rows[found->second].add(at, op);
         });
     delta_plan out;
+    // Stamps follow each other without a gap, as rowids do, and what was folded left its mark.
+    const std::int64_t missing = ceiling.n - base.n - entries;
+    out.has_gap_ = missing != 0 && missing != log.count_folded(base, ceiling);
     for (const row_entries& r : rows) {
         if (truncated.find(r.table_id) == truncated.end()) out.changes_.push_back(r.planned());
     }

@@ -31,8 +31,11 @@ class delta_plan {
                            const std::vector<std::int64_t>& tables, std::int64_t effort_max);
 
     [[nodiscard]] const std::vector<planned_change>& changes() const { return changes_; }
+    /// Entries of (base, ceiling] are gone that nobody thinned away, so there may be more changes than these.
+    [[nodiscard]] bool has_gap() const { return has_gap_; }
 
   private:
+    bool has_gap_ = false;
     std::vector<planned_change> changes_;
 };
 

@@ -1,6 +1,7 @@
 #include "core/repair.hpp"
 
 #include "core/capture.hpp"
+#include "core/damage.hpp"
 #include "core/lost_log.hpp"
 #include "core/schema.hpp"
 #include "core/schema_drift.hpp"
@@ -23,13 +24,7 @@ void rename(feed_writer& to, watched_table& t, const capture_state& state, repai
     to.end_table(t);
     report.dropped.push_back(t.name);
     watched_table successor = to.fresh(state.now_called, t.options);
-    const inspected_table now = watchable(to.db, read_schema(to.db), state.now_called, t.options);
-    if (!now.definition) {
-        report.problems.push_back(state.now_called + ": " + now.refused);
-        return;
-    }
-    to.capture_anew(successor, *now.definition, reset_reason::enabled);
-    report.generations.emplace_back(successor.name, successor.reason);
+    begin_again(to, successor, reset_reason::enabled, report);
 }
 
 bool has_entry_after(const connection& db, std::int64_t table_id, stamp seen) {
@@ -66,14 +61,47 @@ void repair_table(feed_writer& to, watched_table& t, const capture_state& state,
     report.generations.emplace_back(t.name, t.reason);
 }
 
+// A later litefeed may have come while this one had the file open.
+void refuse_newer(const connection& db) {
+    if (format_of(db) > format_number)
+        throw boost::system::system_error(make_error_code(errc::newer_format));
+}
+
+// Somebody took a table out of litefeed_tables, and its triggers stand: its readers were told nothing.
+void list_again(feed_writer& to, repair_report& report) {
+    const schema at = read_schema(to.db);
+    for (watched_table& t : unlisted_captures(to.db, at, to.tables())) {
+        drop_capture(to.db, at, t.table_id);
+        to.wrote = true;
+        if (const auto listed = to.tables(); names_watched(listed, t.name)) continue;
+        begin_again(to, t, reset_reason::feed_restored, report);
+    }
+}
+
 }  // namespace
+
+void begin_again(feed_writer& to, watched_table& t, reset_reason why, repair_report& report) {
+    const inspected_table now = watchable(to.db, read_schema(to.db), t.name, t.options);
+    if (!now.definition) {
+        report.problems.push_back(t.name + ": " + now.refused);
+        return;
+    }
+    to.capture_anew(t, *now.definition, why);
+    report.generations.emplace_back(t.name, t.reason);
+}
 
 repair_report repair(feed_writer& to, stamp seen) {
     repair_report report;
-    if (const meta m = read_meta(to.db); log_is_lost(to, m)) begin_log_again(to, seen, m, report);
+    refuse_newer(to.db);
+    const schema at = read_schema(to.db);
+    if (is_installed(to.db) && create_side_tables(to.db)) to.wrote = true;
+    if (is_damaged(to.db)) {
+        begin_feed_again(to, seen, report);
+        return report;
+    }
+    if (log_is_lost(to, read_meta(to.db))) begin_log_again(to, seen, report);
     seen = std::max(seen, read_meta(to.db).seen_through);
     const schema verified = read_verified_schema(to.db);
-    const schema at = read_schema(to.db);
     // The sight itself is worth keeping: what comes later is judged against it.
     if (at.version != verified.version) to.wrote = true;
     const unseen_edits unseen = unseen_between(verified, at);
@@ -83,6 +111,7 @@ repair_report repair(feed_writer& to, stamp seen) {
         if (state.what == verdict::whole && t.problem.empty()) continue;
         repair_table(to, t, state, seen, report);
     }
+    list_again(to, report);
     return report;
 }
 

@@ -19,13 +19,12 @@ struct repair_report {
 
 // In the keeper's transaction. Each throws sqlite_error; errc::damaged as system_error.
 
-/// Verifies the log and every watched table against its definition, and repairs what differs. `seen`: the head at which
-/// some reader last found everything in order.
+/// Verifies litefeed's own tables, the log and every watched table against its definition, and repairs what differs.
+/// `seen`: the head at which some reader last found everything in order. Something of litefeed's stands in the file.
 [[nodiscard]] repair_report repair(feed_writer& to, stamp seen);
 
-/// Where some of litefeed's tables were taken out: puts the log back if it alone is missing, else takes out the rest, since
-/// triggers without a log fail the owner's writes. In words what was lost; empty: nothing.
-[[nodiscard]] std::string repair_installation(feed_writer& to);
+/// Captures the table of that name in a new generation of `t`, or reports why it cannot be watched.
+void begin_again(feed_writer& to, watched_table& t, reset_reason why, repair_report& report);
 
 /// keeper::begin_lineage.
 [[nodiscard]] repair_report begin_lineage(feed_writer& to, const rest_cursor& known);

@@ -1,51 +1,15 @@
 #include "core/run.hpp"
 
-#include <xxhash.h>
-
 #include <algorithm>
-#include <array>
-#include <cstdio>
 
+#include "core/cursor_check.hpp"
+#include "core/first_read.hpp"
 #include "core/sql_text.hpp"
 
 namespace litefeed {
 namespace {
 
 [[noreturn]] void fail(errc e) { throw boost::system::system_error(make_error_code(e)); }
-
-// Everything of a page cursor must still hold: where the run began, its ceiling, and the highest head it was read at.
-std::optional<reset_reason> check_page(const feed_view::snapshot& now, const page_cursor& at) {
-    if (at.base) {
-        if (const auto why = check_cursor(now, *at.base)) return why;
-    }
-    if (const auto why = check_cursor(now, at.highest)) {
-        // Between a floor that rose and a run that began below it: only the base decides, and it was checked.
-        if (*why != reset_reason::below_floor) return why;
-    }
-    const auto why = check_cursor(now, at.ceiling);
-    return why == reset_reason::below_floor && at.base ? std::nullopt : why;
-}
-
-// The whole key, by its hash, of a row that was there at `seen` and is there no more: an entry since then holds it.
-// `spend` is called for each entry that is looked at.
-template <class Spend>
-std::optional<row_key> find_gone_key(const feed_view::snapshot& now, const catalog_table& t,
-                                     stamp seen, std::uint64_t hash, const Spend& spend) {
-    const auto size = static_cast<int>(t.definition->key.size());
-    std::optional<row_key> out;
-    now.log().scan(seen, now.head(),
-                   [&](stamp, std::int64_t table_id, char, const statement& row, int key_column) {
-                       spend();
-                       if (out || table_id != t.row.table_id) return;
-                       std::string encoded;
-                       encode_columns(row, key_column, size, encoded);
-                       if (XXH64(encoded.data(), encoded.size(), 0) != hash) return;
-                       out.emplace();
-                       for (int i = 0; i < size; ++i)
-                           out->push_back(column_value(row, key_column + i));
-                   });
-    return out;
-}
 
 class run {
   public:
@@ -55,37 +19,47 @@ class run {
         if (!selected) fail(errc::unknown_table);
         selected_ = std::move(*selected);
         out_.head = now.head();
-        here_ = now.cursor_at(now.head());
+        here_ = now.here();
     }
 
     answer make() {
-        if (auto place = begin(question_.from)) {
-            place_ = std::move(*place);
-            seen_ = place_.highest.at;
-            place_.highest = here_;
-            tell();
-        }
+        go_on(begin(question_.from));
         return std::move(out_);
     }
 
   private:
+    void go_on(std::optional<page_cursor> place) {
+        if (!place) return;
+        place_ = std::move(*place);
+        seen_ = place_.highest.at;
+        place_.highest = here_;
+        tell();
+    }
+
     // Where the run stands before this answer; nothing when the answer is complete already.
     std::optional<page_cursor> begin(const position& from) {
         if (std::holds_alternative<from_now>(from)) return at_rest(here_);
         if (std::holds_alternative<from_nothing>(from)) return everything(false);
         if (std::holds_alternative<from_malformed>(from)) return reset_all(reset_reason::malformed);
         if (const auto* bare = std::get_if<stamp>(&from)) {
-            if (const auto why = check_bare_stamp(now_, *bare)) return reset_all(*why);
+            if (const auto why = refuse(*bare)) return reset_all(*why);
             return from_base(now_.cursor_at(*bare));
         }
         if (const auto* rest = std::get_if<rest_cursor>(&from)) {
-            if (const auto why = check_cursor(now_, *rest)) return reset_all(*why);
+            if (const auto why = refuse(*rest)) return reset_all(*why);
             return from_base(*rest);
         }
         const auto& page = std::get<page_cursor>(from);
-        if (const auto why = check_page(now_, page)) return reset_all(*why);
+        if (const auto why = refuse(page)) return reset_all(*why);
         if (page.base) find_starting_over(page.base->at);
         return page;
+    }
+
+    // A place that is still there says nothing of what came after it and is gone.
+    template <class Place>
+    [[nodiscard]] std::optional<reset_reason> refuse(const Place& at) const {
+        if (const auto why = check_cursor(now_, at)) return why;
+        return now_.gone() ? std::optional(reset_reason::restored) : std::nullopt;
     }
 
     std::optional<page_cursor> at_rest(const rest_cursor& at) {
@@ -190,11 +164,25 @@ class run {
             }
             place_.phase = telling_place{place_.base->at};
         }
-        if (tell_delta()) {
-            (void)at_rest(place_.ceiling);
-        } else {
-            stop_here();
+        switch (tell_delta()) {
+            case delta_end::complete:
+                (void)at_rest(place_.ceiling);
+                break;
+            case delta_end::full:
+                stop_here();
+                break;
+            case delta_end::gap:
+                meet_gap();
+                break;
         }
+    }
+
+    // What is missing in the log is missing in the delta. An answer that has begun ends here, and the next one begins
+    // with the gap.
+    void meet_gap() {
+        if (out_.reset || !out_.changes.changes.empty()) return stop_here();
+        starting_over_.clear();
+        go_on(reset_all(reset_reason::below_floor));
     }
 
     // False when the answer is full before the table was read to its end.
@@ -208,38 +196,14 @@ class run {
         }
         at.begun = true;
         if (!t.live()) return true;  // gone: the truncate was all
-        bool complete = true;
-        row_reader::place last;
-        bool moved = false;
         try {
-            const auto gone = [&](std::uint64_t hash) {
-                return find_gone_key(now_, t, seen_, hash, [&] { spend(); });
-            };
-            t.rows->scan({at.last_key, at.cut, at.last_key_hash}, gone,
-                         [&](const statement& row, int key_column) {
-                             if (full()) {
-                                 complete = false;
-                                 return false;
-                             }
-                             spend();
-                             change c{name, change_op::read, {}, {}, {}, 0};
-                             c.key = t.rows->append_key(row, key_column, out_.changes.bytes);
-                             t.rows->append_row(row, key_column, c, out_.changes.bytes);
-                             out_.changes.changes.push_back(c);
-                             last = t.rows->place_of(row, key_column);
-                             moved = true;
-                             return true;
-                         });
+            return read_on(
+                {now_, t, seen_}, at, name, out_.changes, [&] { return full(); }, [&] { spend(); });
         } catch (const boost::system::system_error& e) {
             if (e.code() != make_error_code(errc::malformed_cursor)) throw;
             // The key is another one since this run began; the next cursor at rest will start the table over.
+            return true;
         }
-        if (moved) {
-            at.last_key = std::move(last.last_key);
-            at.cut = last.cut;
-            at.last_key_hash = last.hash;
-        }
-        return complete;
     }
 
     std::shared_ptr<const delta_plan> plan() {
@@ -265,29 +229,30 @@ class run {
         return made;
     }
 
-    // False when the answer is full before the delta's end.
-    bool tell_delta() {
+    enum class delta_end { complete, full, gap };
+
+    delta_end tell_delta() {
         const auto planned = plan();
+        if (planned->has_gap()) return delta_end::gap;
         log_reader::walk entries(now_.log());
         auto& at = std::get<telling_place>(place_.phase);
         auto next =
             std::upper_bound(planned->changes().begin(), planned->changes().end(), at.told,
                              [](stamp told, const planned_change& p) { return told < p.at; });
         for (; next != planned->changes().end(); ++next) {
-            if (full()) return false;
+            if (full()) return delta_end::full;
             spend();
-            tell_change(*next, entries);
+            if (entries.to(next->at)) {
+                tell_change(*next, entries);
+            } else if (!now_.log().digest_at(next->at)) {
+                return delta_end::gap;
+            }  // else folded since the plan was made: the row's next entry stands above the ceiling, for the next run
             at.told = next->at;
         }
-        return true;
+        return delta_end::complete;
     }
 
-    void tell_change(const planned_change& p, log_reader::walk& entries) {
-        if (!entries.to(p.at)) {
-            // Folded since the plan was made: the row's next entry stands above the ceiling, for the next run.
-            if (!now_.log().digest_at(p.at)) fail(errc::damaged);
-            return;
-        }
+    void tell_change(const planned_change& p, const log_reader::walk& entries) {
         catalog_table* t = now_.tables().find(entries.table_id());
         if (t == nullptr) return;
         const std::uint32_t name = name_index(*t);
@@ -323,103 +288,19 @@ class run {
 
 }  // namespace
 
-std::optional<reset_reason> check_bare_stamp(const feed_view::snapshot& now, stamp at) {
-    if (at > now.head()) return reset_reason::ahead_of_head;
-    if (at < now.state().floor) return reset_reason::below_floor;
-    return std::nullopt;
-}
-
-std::optional<reset_reason> check_cursor(const feed_view::snapshot& now, const rest_cursor& at) {
-    if (at.at > now.head()) return reset_reason::ahead_of_head;
-    if (at.lineage != now.state().short_lineage()) return reset_reason::restored;
-    if (at.at < now.state().floor) return reset_reason::below_floor;
-    if (at != now.cursor_at(at.at)) return reset_reason::restored;
-    return std::nullopt;
-}
-
 answer answer_changes(const feed_view::snapshot& now, plan_cache& plans, const question& q) {
     if (!now.installed()) {
         if (!q.want.tables.empty()) fail(errc::unknown_table);
         answer out;
-        const bool fresh = std::holds_alternative<from_now>(q.from) ||
-                           std::holds_alternative<from_nothing>(q.from);
-        if (!fresh) out.reset = reset{reset_reason::ahead_of_head, {}, {}};
+        const auto* rest = std::get_if<rest_cursor>(&q.from);  // as this gave it
+        const bool holds_nothing = std::holds_alternative<from_now>(q.from) ||
+                                   std::holds_alternative<from_nothing>(q.from) ||
+                                   (rest != nullptr && *rest == rest_cursor{});
+        if (!holds_nothing) out.reset = reset{reset_reason::ahead_of_head, {}, {}};
         out.next = rest_cursor{};
         return out;
     }
     return run(now, plans, q).make();
-}
-
-std::string version_of(const feed_view::snapshot& now) {
-    std::array<char, 128> text{};
-    const meta& m = now.state();
-    const rest_cursor here = now.cursor_at(now.head());
-    const auto hex = [](std::int64_t n) { return static_cast<unsigned long long>(n); };
-    const int size =
-        std::snprintf(text.data(), text.size(), "%08x.%llx.%08x.%llx.%llx.%llx.%llx", here.lineage,
-                      hex(here.at.n), here.digest, hex(now.schema_version()),
-                      hex(m.catalog_version), hex(m.floor.n), hex(m.folded));
-    return {text.data(), static_cast<std::size_t>(size)};
-}
-
-rows_page answer_rows(const feed_view::snapshot& now, const rows_question& q) {
-    if (!now.installed()) fail(errc::unknown_table);
-    catalog_table* t = now.tables().live(q.table);
-    if (t == nullptr && now.tables().unknown({{q.table}})) fail(errc::unknown_table);
-    rows_page out;
-    out.head = now.head();
-    out.version = version_of(now);
-    page_cursor place;
-    place.ceiling = now.cursor_at(now.head());
-    reading_place at;
-    if (!q.after.empty()) {
-        const auto parsed = parse_position(q.after);
-        const auto* page = parsed ? std::get_if<page_cursor>(&*parsed) : nullptr;
-        const auto* reading = page != nullptr ? std::get_if<reading_place>(&page->phase) : nullptr;
-        if (reading == nullptr || page->base) fail(errc::malformed_cursor);
-        if (check_page(now, *page)) fail(errc::page_gone);
-        place = *page;
-        at = *reading;
-        if (t == nullptr || t->row.generation_at > place.ceiling.at) fail(errc::page_gone);
-        if (at.table_id != t->row.table_id) fail(errc::malformed_cursor);
-    }
-    const stamp seen = place.highest.at;
-    place.highest = now.cursor_at(now.head());
-    out.cursor = to_text(place.ceiling);
-    if (!q.known_version.empty() && q.known_version == out.version) {
-        out.unchanged = true;
-        return out;
-    }
-    if (t == nullptr) return out;  // known to the log, not there at the moment
-    out.rows.tables = {t->row.name};
-    at.table_id = t->row.table_id;
-    at.begun = true;
-    std::int64_t effort = 0;
-    const auto spend = [&] {
-        if (q.effort_max > 0 && ++effort > q.effort_max) fail(errc::too_long);
-    };
-    const auto gone = [&](std::uint64_t hash) { return find_gone_key(now, *t, seen, hash, spend); };
-    row_reader::place last{at.last_key, at.cut, at.last_key_hash};
-    bool complete = true;
-    t->rows->scan(last, gone, [&](const statement& row, int key_column) {
-        if (out.rows.changes.size() >= static_cast<std::size_t>(q.rows_max) ||
-            out.rows.bytes.size() >= q.bytes_max) {
-            complete = false;
-            return false;
-        }
-        spend();
-        change c{0, change_op::read, {}, {}, {}, 0};
-        c.key = t->rows->append_key(row, key_column, out.rows.bytes);
-        t->rows->append_row(row, key_column, c, out.rows.bytes);
-        out.rows.changes.push_back(c);
-        last = t->rows->place_of(row, key_column);
-        return true;
-    });
-    if (!complete) {
-        place.phase = reading_place{at.table_id, true, last.last_key, last.cut, last.hash};
-        out.next = to_text(place);
-    }
-    return out;
 }
 
 }  // namespace litefeed

@@ -115,8 +115,10 @@ void unseen_edits::add(const unseen_edits& other) {
 unseen_edits unseen_between(const schema& before, const schema& after) {
     unseen_edits out;
     const std::int64_t moved = after.version - before.version;
-    out.steps = moved < 0 ? steps_that_cancel_out
-                          : std::max<std::int64_t>(0, moved - explained_steps(before, after));
+    // Somebody may have emptied what was written down; then nothing tells one edit from another.
+    const bool unknown = moved < 0 || (moved > 0 && before.entries.empty());
+    out.steps = unknown ? steps_that_cancel_out
+                        : std::max<std::int64_t>(0, moved - explained_steps(before, after));
     for (const schema_entry& e : before.entries)
         if (e.type == "table" && was_made_anew(e, after)) out.made_anew.push_back(e.name);
     return out;

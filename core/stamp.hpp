@@ -15,5 +15,7 @@ struct stamp {
 
 /// Above this a JavaScript number rounds; a log whose head reached it is refused (CAPTURE rule: random numbers follow).
 inline constexpr stamp stamp_max{(std::int64_t{1} << 53) - 1};
+/// A higher number in the file is nobody's: no log gets there, and one that somebody wrote must not use up what is left.
+inline constexpr stamp stamp_believed_max{std::int64_t{1} << 52};
 
 }  // namespace litefeed

@@ -32,7 +32,7 @@ constexpr std::int64_t read_entries = 2000;
 // SQLite checkpoints at 1000 frames by itself, so a WAL this long waits for something.
 constexpr std::int64_t wal_frames_max = 2000, wal_frames_to_checkpoint = 1000;
 // Rows whose entries are folded in one pass: bounds the memory, to some 64 MB.
-constexpr std::int64_t fold_rows_max = 1'000'000;
+constexpr std::int64_t fold_rows_max = 700'000;
 
 struct hash_of_key {
     std::size_t operator()(const XXH128_hash_t& h) const noexcept { return h.low64; }
@@ -53,6 +53,9 @@ struct table_rule {
     std::int64_t cutoff_ms = 0;  // older ones may go
     stamp tells_from;            // what is below tells nobody anything any more
 };
+
+// Entries of a table that is not listed tell nobody anything, so they hold nothing up.
+constexpr table_rule rule_of_nobody{false, std::numeric_limits<std::int64_t>::max(), stamp_max};
 
 // What a power failure takes back of it is thinned again: no batch has to wait for the disk while it holds the lock. Not
 // so in a rollback journal, where a batch that is only half on the disk would be a broken file.
@@ -111,15 +114,13 @@ class thinner {
             prepare_own(db_, "SELECT seq, at_ms FROM main.litefeed_log ORDER BY seq DESC LIMIT 1");
         if (!newest.step()) return false;
         head_ = {newest.integer(0)};
-        if (head_ <= m.floor || head_ > stamp_max || m.floor.n < 0)
-            return false;  // to be repaired first
+        if (head_ <= m.floor) return false;
         // Anybody may write a number into the file.
         folded_ = std::clamp<std::int64_t>(m.folded, 0, head_.n - m.floor.n);
         here_ = log_.cursor_at(head_, m);
         now_ms_ = std::clamp<std::int64_t>(newest.integer(1), 0, options_.now_ms);
         statement slowest = prepare_own(db_, "SELECT min(seq) FROM main.litefeed_consumers");
         if (slowest.step() && !slowest.is_null(0)) slowest_ = {slowest.integer(0)};
-        rules_of_file_ = {false, now_ms_ - window_ms(m.retention_s), {}};
         for (const watched_table& t : read_tables(db_)) {
             const std::int64_t window_s =
                 t.keeping.retention_s > 0 ? t.keeping.retention_s : m.retention_s;
@@ -134,7 +135,7 @@ class thinner {
 
     [[nodiscard]] const table_rule& rule(std::int64_t table_id) const {
         const auto found = rules_.find(table_id);
-        return found != rules_.end() ? found->second : rules_of_file_;
+        return found != rules_.end() ? found->second : rule_of_nobody;
     }
 
     // The newest is never removed, or a number would come twice.
@@ -229,7 +230,7 @@ class thinner {
         statement remove =
             prepare_own(db_, "DELETE FROM main.litefeed_log WHERE seq > ?1 AND seq <= ?2");
         remove.bind(1, m.floor.n).bind(2, through.n).run();
-        const std::int64_t folded = m.folded > 0 ? count_marks(db_, m.floor, through) : 0;
+        const std::int64_t folded = m.folded > 0 ? log_.count_folded(m.floor, through) : 0;
         if (m.folded > 0) drop_marks_below(db_, through);
         statement state = prepare_own(
             db_,
@@ -251,18 +252,33 @@ class thinner {
             remove_each(foldable(begin, end, pass, passes));
     }
 
-    // The entries that the next one of the same row makes needless, of those rows whose turn it is. Only a non-insert
-    // before a non-insert is: then no reader's hint changes, wherever it stands. A touch never stands for an update.
+    // What stands of one row and may become needless.
+    // What stands of one row and may become needless; 0: none.
+    struct row_entries {
+        stamp last, touch_before;  // an entry, and of one that replaced the row, its touch
+        stamp touch;               // after it
+        bool touch_stays = false;
+        bool inserts = false;  // the row was not there before `last`
+    };
+
+    // The entries that the next one of the same row makes needless, of those rows whose turn it is, so that no reader's
+    // delta changes, hints included, wherever a commit left it: an insert stands for an insert only, and a touch for a
+    // touch. REPLACE of a row that is there writes a touch and an insert, with other touches between at most: an update.
+    // Its touch goes after its insert, since a touch alone says nothing wrong.
     std::vector<stamp> foldable(stamp begin, stamp end, std::uint64_t pass, std::uint64_t passes) {
-        struct candidate {
-            stamp at;
-            bool touch;
-        };
-        std::unordered_map<XXH128_hash_t, candidate, hash_of_key, same_key> last;
-        std::vector<stamp> out;
+        std::unordered_map<XXH128_hash_t, row_entries, hash_of_key, same_key> rows;
+        std::vector<stamp> out, touches_of_inserts;
         std::string name;
+        stamp seen = begin,
+              last_not_touch = begin;  // or one that is folded: nobody knows what it was
+        const auto let_go = [](stamp at, std::vector<stamp>& to) {
+            if (at != stamp{}) to.push_back(at);
+        };
         const auto look = [&](stamp at, std::int64_t table_id, char op, std::int64_t at_ms,
                               const statement& row) {
+            const stamp before = at.n == seen.n + 1 ? last_not_touch : stamp{at.n - 1};
+            last_not_touch = op != 't' ? at : before;
+            seen = at;
             const table_rule& how = rule(table_id);
             const bool old = at <= end && at_ms < how.cutoff_ms;
             if (at < how.tells_from) {
@@ -274,18 +290,38 @@ class thinner {
             encode_columns(row, first_key_column, log_.key_width(), name);
             const XXH128_hash_t hash = XXH3_128bits(name.data(), name.size());
             if (hash.high64 % passes != pass) return true;
-            const auto found = last.find(hash);
-            if (found != last.end() && op != 'i' && (op != 't' || found->second.touch))
-                out.push_back(found->second.at);
-            if (op != 'i' && old) {
-                last[hash] = {at, op == 't'};
-            } else if (found != last.end()) {
-                last.erase(found);
+            const auto found = rows.find(hash);
+            const row_entries was = found != rows.end() ? found->second : row_entries{};
+            row_entries now;
+            const stamp touch = was.touch_stays ? stamp{} : was.touch;
+            if (op == 't') {
+                let_go(touch, out);
+                now = was;
+                now.touch = at;
+                now.touch_stays = !old;
+            } else {
+                const bool replaces = op == 'i' && was.touch > before;
+                now.last = at;
+                now.inserts = op == 'i' && !replaces;
+                if (replaces) now.touch_before = was.touch;
+                const bool stands_for_a_touch = !now.inserts && !replaces;
+                if (stands_for_a_touch) let_go(touch, out);
+                if (now.inserts == was.inserts && (!now.inserts || was.touch == stamp{})) {
+                    let_go(was.last, out);
+                    let_go(was.touch_before, touches_of_inserts);
+                }
+            }
+            if (old || op == 't') {
+                rows[hash] = now;
+            } else if (found != rows.end()) {
+                rows.erase(found);
             }
             return true;
         };
         if (!read_entries_above(begin, look)) return {};
         std::sort(out.begin(), out.end());
+        std::sort(touches_of_inserts.begin(), touches_of_inserts.end());
+        out.insert(out.end(), touches_of_inserts.begin(), touches_of_inserts.end());
         return out;
     }
 
@@ -381,7 +417,6 @@ class thinner {
     rest_cursor here_;  // at the head
     std::int64_t now_ms_ = 0, folded_ = 0, entries_max_ = 0, schema_version_ = 0;
     bool any_latest_ = false, stopped_ = false;
-    table_rule rules_of_file_;
     std::unordered_map<std::int64_t, table_rule> rules_;
     std::int64_t batch_ = batch_begin;
 };

@@ -11,10 +11,6 @@ namespace {
 
 enum class value_class : unsigned char { null = 0, integer = 1, real = 2, text = 3, blob = 4 };
 
-void put_u64(std::uint64_t n, std::string& to) {
-    for (int i = 0; i < 8; ++i) to += static_cast<char>((n >> (8 * i)) & 0xff);
-}
-
 std::uint64_t get_u64(std::string_view bytes) {
     std::uint64_t n = 0;
     for (int i = 0; i < 8; ++i)
@@ -27,18 +23,18 @@ void put_class(value_class c, std::string& to) { to += static_cast<char>(c); }
 
 void put_real(double d, std::string& to) {
     put_class(value_class::real, to);
-    put_u64(std::bit_cast<std::uint64_t>(d == 0.0 ? 0.0 : d), to);
+    append_u64(std::bit_cast<std::uint64_t>(d == 0.0 ? 0.0 : d), to);
 }
 
 void put_bytes(value_class c, std::string_view bytes, std::string& to) {
     put_class(c, to);
-    put_u64(bytes.size(), to);
+    append_u64(bytes.size(), to);
     to += bytes;
 }
 
 void put_integer(std::int64_t n, std::string& to) {
     put_class(value_class::integer, to);
-    put_u64(static_cast<std::uint64_t>(n), to);
+    append_u64(static_cast<std::uint64_t>(n), to);
 }
 
 bool contains(std::string_view upper, std::string_view word) {
@@ -46,6 +42,10 @@ bool contains(std::string_view upper, std::string_view word) {
 }
 
 }  // namespace
+
+void append_u64(std::uint64_t n, std::string& to) {
+    for (int i = 0; i < 8; ++i) to += static_cast<char>((n >> (8 * i)) & 0xff);
+}
 
 value column_value(const statement& row, int column) {
     switch (row.type(column)) {

@@ -30,6 +30,9 @@ enum class affinity { blob, text, numeric, integer, real };
 /// The values that name a row, in key order. Never NULL within a watched table's key.
 using row_key = std::vector<value>;
 
+/// Eight bytes, little endian.
+void append_u64(std::uint64_t n, std::string& to);
+
 /// A key as bytes, one to one: for each value a class byte (1 integer, 2 real, 3 text, 4 blob), then 8 bytes little
 /// endian (integer; IEEE double, -0.0 as 0.0), or a length of 8 bytes little endian and the bytes. Trailing NULLs, which
 /// only a log row narrower than the log has, are left out; a NULL before them is a class byte 0.

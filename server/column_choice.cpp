@@ -2,18 +2,20 @@
 
 #include <algorithm>
 
+#include "core/sql_text.hpp"
+
 namespace litefeed::server {
 namespace {
 
 const table_status& find_table(const std::vector<table_status>& tables, const std::string& name,
                                const std::string& option) {
     for (const auto& t : tables)
-        if (t.name == name) return t;
+        if (same_name(t.name, name)) return t;
     throw cannot(option + ": " + name + " is not watched; `litefeed status` lists what is");
 }
 
 void check_column(const table_status& t, const std::string& column, const std::string& option) {
-    const auto same = [&](const auto& c) { return c.first == column; };
+    const auto same = [&](const auto& c) { return same_name(c.first, column); };
     if (std::none_of(t.columns.begin(), t.columns.end(), same))
         throw cannot(option + ": " + t.name + " has no column " + column);
 }
@@ -44,16 +46,18 @@ column_rules read_column_rules(const column_choice& choice,
         const auto option = "--hide " + text;
         // Both sides may hold dots: the first split that names a watched table counts.
         std::size_t dot = text.find('.');
-        while (dot != std::string::npos &&
-               std::none_of(tables.begin(), tables.end(),
-                            [&](const auto& t) { return t.name == text.substr(0, dot); }) &&
-               text.find('.', dot + 1) != std::string::npos)
+        while (
+            dot != std::string::npos &&
+            std::none_of(tables.begin(), tables.end(),
+                         [&](const auto& t) { return same_name(t.name, text.substr(0, dot)); }) &&
+            text.find('.', dot + 1) != std::string::npos)
             dot = text.find('.', dot + 1);
         if (dot == std::string::npos) throw cannot(option + ": write TABLE.COLUMN");
         const auto& t = find_table(tables, text.substr(0, dot), option);
         auto column = text.substr(dot + 1);
         check_column(t, column, option);
-        if (std::find(t.key.begin(), t.key.end(), column) != t.key.end())
+        if (std::any_of(t.key.begin(), t.key.end(),
+                        [&](const auto& name) { return same_name(name, column); }))
             throw cannot(option + ": a key column names the row and cannot be hidden");
         out.hide[t.name].push_back(std::move(column));
     }

@@ -62,6 +62,25 @@ struct asked {
 const std::map<std::string, std::int64_t> time_units{
     {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 24 * 3600}};
 
+// What a browser sends as Origin; anything else would be compared with it in vain.
+const CLI::Validator is_origin(
+    [](const std::string& text) {
+        const auto colon = text.find("://");
+        const bool is_one = colon != std::string::npos && colon > 0 && colon + 3 < text.size() &&
+                            text.find_first_of("/*?# ", colon + 3) == std::string::npos;
+        return is_one ? ""
+                      : "write it as browsers send it: https://app.example, without a path; "
+                        "there is no wildcard";
+    },
+    "ORIGIN");
+const CLI::Validator is_host(
+    [](const std::string& text) {
+        return text.find_first_of("/*?# ") == std::string::npos
+                   ? ""
+                   : "write a name as a proxy sends it, as app.example; there is no wildcard";
+    },
+    "NAME");
+
 void add_database(CLI::App* to, asked& a) {
     to->add_option("DB", a.database, "The SQLite file")->required()->envname("LITEFEED_DB");
 }
@@ -133,9 +152,11 @@ CLI::App* add_serve(CLI::App& app, asked& a) {
     repeated(s, "--allow-host", o.server.allow_hosts,
              "A Host that may be asked for beside the loopback names, as a proxy sends it; may be "
              "repeated")
+        ->check(is_host)
         ->envname("LITEFEED_ALLOW_HOST");
     repeated(s, "--cors-origin", o.server.cors_origins,
              "An origin whose pages may read the answers, as https://app.example; may be repeated")
+        ->check(is_origin)
         ->envname("LITEFEED_CORS_ORIGIN");
     s->add_option("--token-file", o.server.token_file,
                   "Answer only who brings a token of this file: a line is `read TOKEN` or `admin "
@@ -191,6 +212,11 @@ int run(CLI::App& app, asked& a) {
         a.serve.server.poll = std::chrono::milliseconds(a.poll_ms);
         a.serve.watching = watching;
         a.serve.keeping = a.keeping();
+        if ((!a.keep.empty() || a.retention_s > 0) && a.serve.watch.empty() && !a.serve.watch_all)
+            throw CLI::ValidationError(
+                "--keep",
+                "with --retention it says how --watch TABLE or --watch-all keeps a "
+                "table; name it, too");
         return run_serve(std::move(a.serve));
     }
     if (given("watch") || given("unwatch")) {
@@ -288,7 +314,7 @@ int run_command_line(int argc, char** argv) {
     } catch (const CLI::RequiredError& e) {
         // CLI11 misses the command before it says what it read in its place.
         if (app.get_subcommands().empty() && !app.remaining().empty())
-            std::cerr << "There is no command " << app.remaining().front() << ".\n";
+            std::cerr << "There is no command " << printable(app.remaining().front()) << ".\n";
         (void)app.exit(e);
         return wrong_use;
     } catch (const CLI::ParseError& e) {

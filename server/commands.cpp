@@ -17,23 +17,20 @@ namespace {
 // A command may wait for a writer to finish; a server's loop may not.
 constexpr std::chrono::milliseconds patience{5000};
 
-void print(const watch_report& report) {
-    for (const auto& t : report.watched) std::cout << "watches " << printable(t) << "\n";
-    for (const auto& t : report.kept) std::cout << "watches " << printable(t) << " already\n";
-    for (const auto& t : report.repaired)
-        std::cout << "watches " << printable(t) << " again, in a new generation\n";
-    for (const auto& [t, why] : report.refused)
-        std::cout << "skips " << printable(t) << ": " << printable(why) << "\n";
-    for (const auto& [t, what] : report.warnings)
-        std::cout << "warning: " << printable(t) << ": " << printable(what) << "\n";
+// Names and words come from the owner's file, and may be damaged: what reaches the terminal is text.
+void tell(const std::string& line) { std::cout << printable(line) << "\n"; }
+
+void tell(const watch_report& report) {
+    for (const auto& t : report.watched) tell("watches " + t);
+    for (const auto& t : report.kept) tell("watches " + t + " already");
+    for (const auto& t : report.repaired) tell("watches " + t + " again, in a new generation");
+    for (const auto& [t, why] : report.refused) tell("skips " + t + ": " + why);
+    for (const auto& [t, what] : report.warnings) tell("warning: " + t + ": " + what);
 }
 
 [[noreturn]] void fail(const std::string& database, const error_code& why) {
     if (why == errc::busy)
         throw cannot("cannot read " + database + ": another connection holds it; try again");
-    if (why == errc::not_watched)
-        throw cannot("nothing is watched in " + database + ": litefeed watch " + database +
-                     " TABLE");
     throw cannot("cannot read " + database + ": " + why.message());
 }
 
@@ -43,17 +40,25 @@ std::int64_t now_ms() {
         .count();
 }
 
-void print_table(const table_status& t) {
-    std::cout << "  " << printable(t.name) << " (key:";
-    for (const auto& k : t.key) std::cout << " " << printable(k);
-    std::cout << "): " << t.entries << " entries, newest " << t.head.n << ", generation "
-              << t.generation << " since " << utc_text(t.generation_ms) << " (" << t.reason
-              << ")\n";
-    if (t.keep == "latest")
-        std::cout << "    kept as latest: beyond its window a row keeps its last entry\n";
+std::string duration_text(std::int64_t seconds) {
+    for (const auto& [unit, size] :
+         {std::pair{"d", 24 * 3600}, std::pair{"h", 3600}, std::pair{"m", 60}})
+        if (seconds >= size && seconds % size == 0) return std::to_string(seconds / size) + unit;
+    return std::to_string(seconds) + "s";
+}
+
+void tell(const table_status& t) {
+    auto line = "  " + t.name + " (key:";
+    for (const auto& k : t.key) line += " " + k;
+    line += "): " + std::to_string(t.entries) + " entries, newest " + std::to_string(t.head.n) +
+            ", generation " + std::to_string(t.generation) + " since " + utc_text(t.generation_ms) +
+            " (" + t.reason + ")";
+    tell(line);
+    tell("    entries older than " + duration_text(t.retention_s) +
+         (t.keep == "latest" ? " are folded: a row keeps its last one" : " go"));
     if (t.keyed_by_rowid)
-        std::cout << "    its key is the rowid, which VACUUM renumbers: readers then begin again\n";
-    if (t.problem) std::cout << "    cannot be answered: " << printable(*t.problem) << "\n";
+        tell("    its key is the rowid, which VACUUM renumbers: readers then begin again");
+    if (t.problem) tell("    cannot be answered: " + *t.problem);
 }
 
 }  // namespace
@@ -61,7 +66,7 @@ void print_table(const table_status& t) {
 int run_watch(const std::string& database, const std::vector<std::string>& tables, bool all,
               const watch_options& options, const keeping_wish& keeping) {
     auto writer = keeper::open(database, false);
-    print(all ? writer.watch_all(options, keeping) : writer.watch(tables, options, keeping));
+    tell(all ? writer.watch_all(options, keeping) : writer.watch(tables, options, keeping));
     return 0;
 }
 
@@ -85,12 +90,13 @@ int run_compact(const std::string& database, std::int64_t entries_max) {
     };
     const auto report = writer.thin(now_ms(), go_on);
     if (!report) fail(database, report.error());
-    std::cout << "removed " << report->removed << " entries, folded " << report->folded
-              << "; the floor is " << report->floor.n << "\n";
+    tell("removed " + std::to_string(report->removed) + " entries, folded " +
+         std::to_string(report->folded) + "; the floor is " + std::to_string(report->floor.n));
     if (report->finished) return 0;
-    throw cannot("the log of " + database +
-                 " is not thinned to the end: writers, readers or a long WAL were in the way; what "
-                 "was done stays, so try again");
+    throw cannot(
+        "the log of " + database +
+        " is not thinned to the end: writers, readers, a long WAL, or a change of the schema "
+        "or the whole file were in the way; what was done stays, so try again");
 }
 
 int run_unwatch(const std::string& database, const std::vector<std::string>& tables, bool all) {
@@ -100,9 +106,9 @@ int run_unwatch(const std::string& database, const std::vector<std::string>& tab
         gone = writer.unwatch_all();
     else
         writer.unwatch(tables);
-    for (const auto& t : gone) std::cout << "no longer watches " << printable(t) << "\n";
-    if (gone.empty()) std::cout << "nothing was watched\n";
-    if (all) std::cout << "nothing of litefeed is left in " << database << "\n";
+    for (const auto& t : gone) tell("no longer watches " + t);
+    if (gone.empty()) tell("nothing was watched");
+    if (all) tell("nothing of litefeed is left in " + database);
     return 0;
 }
 
@@ -110,36 +116,39 @@ int run_status(const std::string& database, bool as_json) {
     auto from = feed::open(database, {.read_only = true, .busy_timeout = patience});
     const auto status = from.status();
     const auto tables = from.tables();
-    const bool empty =
-        (!tables && tables.error() == errc::not_watched) || (tables && tables->empty());
-    if (!status && status.error() != errc::not_watched) fail(database, status.error());
-    if (!tables && tables.error() != errc::not_watched) fail(database, tables.error());
+    if (!status) fail(database, status.error());
+    if (!tables) fail(database, tables.error());
     if (as_json) {
-        auto list = tables_json(tables ? *tables : std::vector<table_status>{},
-                                status ? status->head : stamp{});
+        auto list = tables_json(*tables, status->head);
         list.resize(list.size() - 2);  // the brace and the line end: more members follow
         list += R"(,"version":")";
         list += version;
         list += '"';
-        if (status) (list += ',') += feed_members(*status);
+        (list += ',') += feed_members(*status);
         std::cout << list << "}\n";
         return 0;
     }
-    if (status) {
-        std::cout << database << ": journal mode " << status->journal_mode << ", "
-                  << status->file_bytes << " bytes";
-        if (status->wal_bytes > 0) std::cout << " and " << status->wal_bytes << " in the WAL";
-        std::cout << "\n";
-    }
-    if (empty) {
-        std::cout << "nothing is watched: litefeed watch " << database << " TABLE\n";
+    auto line = database + ": journal mode " + status->journal_mode + ", " +
+                std::to_string(status->file_bytes) + " bytes";
+    if (status->wal_bytes > 0) line += " and " + std::to_string(status->wal_bytes) + " in the WAL";
+    tell(line);
+    if (tables->empty()) {
+        tell("nothing is watched: litefeed watch " + database + " TABLE");
         return 0;
     }
-    std::cout << "head " << status->head.n << ", floor " << status->floor.n << ", "
-              << status->entries << " entries\n";
-    for (const auto& t : *tables) print_table(t);
-    for (const auto& p : status->problems) std::cout << "problem: " << printable(p) << "\n";
+    tell("head " + std::to_string(status->head.n) + ", floor " + std::to_string(status->floor.n) +
+         ", " + std::to_string(status->entries) + " entries");
+    for (const auto& t : *tables) tell(t);
+    for (const auto& p : status->problems) tell("problem: " + p);
     return 0;
+}
+
+void tell_if_nothing_is_watched(const std::string& database, feed& from) {
+    const auto tables = from.tables();
+    if (tables && tables->empty())
+        std::cerr << printable("litefeed: nothing is watched in " + database + ": litefeed watch " +
+                               database + " TABLE")
+                  << "\n";
 }
 
 int run_changes(const std::string& database, question ask, answer_format format) {
@@ -160,6 +169,7 @@ int run_changes(const std::string& database, question ask, answer_format format)
         out += '\n';
     }
     std::cout << out << std::flush;
+    tell_if_nothing_is_watched(database, from);
     return std::cout ? 0 : 1;
 }
 

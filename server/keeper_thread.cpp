@@ -6,6 +6,8 @@
 #include <chrono>
 #include <utility>
 
+#include "core/sql_text.hpp"
+
 namespace litefeed::server {
 namespace {
 
@@ -90,6 +92,17 @@ void keeper_thread::watch_again() {
     came_.notify_all();
 }
 
+void keeper_thread::see_watched(const std::vector<std::string>& tables) {
+    const auto& wish = orders_.wish;
+    const auto stands = [&](const std::string& wanted) {
+        return std::any_of(tables.begin(), tables.end(),
+                           [&](const auto& name) { return same_name(name, wanted); });
+    };
+    const bool all =
+        wish.all ? !tables.empty() : std::all_of(wish.tables.begin(), wish.tables.end(), stands);
+    if (!all) watch_again();
+}
+
 std::string keeper_thread::trouble() const {
     const std::lock_guard lock(mutex_);
     return trouble_;
@@ -144,9 +157,14 @@ void keeper_thread::thin() {
         std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count(),
         go_on);
     if (!report) {
-        if (report.error() != errc::busy)
-            spdlog::error("the log in {} cannot be thinned: {}", orders_.path,
-                          report.error().message());
+        if (report.error() == errc::busy) return;
+        if (report.error() == errc::damaged) {
+            (void)attempt({});
+            return;
+        }
+        spdlog::error("the log in {} cannot be thinned: {}", orders_.path,
+                      report.error().message());
+        writer_.reset();  // it may be another file by now
         return;
     }
     if (report->removed + report->folded > 0)

@@ -67,6 +67,8 @@ class keeper_thread {
     void begin_lineage(const rest_cursor& known, done after);
     /// Any thread: there is another file under the name, so the wish is to be granted again.
     void watch_again();
+    /// What is watched by now: does the same where something of the orders is missing there.
+    void see_watched(const std::vector<std::string>& tables);
     /// Any thread: why the last attempt failed, in words; empty when it did not.
     [[nodiscard]] std::string trouble() const;
 

@@ -111,6 +111,7 @@ void loop::look() {
         }
         return;
     }
+    if (seen->watched && shared_.writer != nullptr) shared_.writer->see_watched(*seen->watched);
     // A change of the schema that harmed nothing is only written down, and everyone is answered meanwhile.
     if (seen->unrecorded && !recording_) {
         recording_ = true;

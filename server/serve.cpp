@@ -65,10 +65,9 @@ void tell_published(const serve_options& want) {
     const auto tables = first.tables();
     if (!tables && tables.error() == errc::busy)
         throw not_now("cannot read " + database + ": another program holds it locked");
-    if (!tables && tables.error() != errc::not_watched)
-        throw cannot("cannot read " + database + ": " + tables.error().message());
-    (void)read_column_rules(want.server.columns, tables ? *tables : std::vector<table_status>{});
-    if (!tables || tables->empty()) {
+    if (!tables) throw cannot("cannot read " + database + ": " + tables.error().message());
+    (void)read_column_rules(want.server.columns, *tables);
+    if (tables->empty()) {
         spdlog::warn("nothing is watched in {}: litefeed watch {} TABLE", database, database);
         return;
     }

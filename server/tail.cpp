@@ -35,6 +35,9 @@ int run_tail(const std::string& database, question ask) {
     ::signal(SIGPIPE, SIG_IGN);
     source from(database, {.read_only = true, .serving = true});
     if (from.ready() == nullptr) spdlog::warn("{}; waiting until that is over", from.trouble());
+    const auto tables = from.call([](feed& f) { return f.tables(); });
+    if (tables && tables->empty())
+        spdlog::warn("nothing is watched in {}: litefeed watch {} TABLE", database, database);
     bool ask_now = true;
     for (;;) {
         if (!ask_now) {

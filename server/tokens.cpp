@@ -128,8 +128,6 @@ boost::system::result<token_list, std::string> parse_tokens(std::string_view tex
         out.push_back({.text = std::string(secret)});
         line_of.push_back(number);
     }
-    if (out.empty())
-        return std::string("it holds no token; write `read TOKEN` or `admin TOKEN`, one a line");
     return out;
 }
 
@@ -167,6 +165,10 @@ void token_file::read_again() {
     if (tokens_ && read.text == text_ && trouble_.empty()) return;
     auto fresh = parse_tokens(read.text);
     if (!fresh) throw cannot(fresh.error());
+    // An editor may have cut the file and not have written it yet.
+    if (fresh->empty() && !std::exchange(empty_before_, true))
+        throw cannot("it holds no token; write `read TOKEN` or `admin TOKEN`, one a line");
+    empty_before_ = fresh->empty();
     warn_if_open(path_, read.mode);
     text_ = std::move(read.text);
     take(std::move(*fresh));
@@ -189,6 +191,7 @@ std::shared_ptr<const token_list> token_file::look() {
                                     [&](const token& t) { return !has_token(*tokens_, t.id); });
     spdlog::info("the token file {} was read again: {} tokens, {} taken away", path_,
                  tokens_->size(), gone);
+    if (tokens_->empty()) spdlog::warn("the token file {} holds no token: nobody is let in", path_);
     return tokens_;
 }
 

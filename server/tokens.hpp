@@ -38,7 +38,7 @@ class token_file {
     explicit token_file(std::string path);
 
     /// The tokens as of now. The file is read at most once a second; while it cannot be taken, the last good tokens
-    /// stay and the reason is logged once.
+    /// stay and the reason is logged once. One that stays empty for two looks takes all tokens away.
     [[nodiscard]] std::shared_ptr<const token_list> look();
 
   private:
@@ -50,6 +50,7 @@ class token_file {
     std::shared_ptr<const token_list> tokens_;
     std::string text_;     ///< as read last: compared whole, since a time of change can lie
     std::string trouble_;  ///< told already
+    bool empty_before_ = false;
     std::uint32_t last_id_ = 0;
     std::chrono::steady_clock::time_point read_at_;
 };

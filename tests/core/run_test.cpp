@@ -70,6 +70,35 @@ rest_cursor at_rest(const position& p) { return std::get<rest_cursor>(p); }
 
 TEST_SUITE_BEGIN("core/run");
 
+TEST_CASE(
+    "an entry that somebody took out of the log starts over who would miss it, and nobody else") {
+    two_tables f;
+    const position before = f.now();
+    f.file.sql("UPDATE t SET v = 1 WHERE id = 1; UPDATE t SET v = 1 WHERE id = 2");
+    const position after = f.now();
+    const std::int64_t gone = f.file.head().n - 1;
+    f.file.sql("DELETE FROM litefeed_log WHERE seq = " + std::to_string(gone));
+    f.file.sql("UPDATE t SET v = 2 WHERE id = 3");
+    CHECK(reset_of(ask(f.reads, before)) == "below_floor: t s");
+    CHECK(told(ask(f.reads, before, {.snapshot = true})) ==
+          "t truncate, t read 1, t read 2, t read 3, s truncate, s read 1");
+    CHECK(told(ask(f.reads, after)) == "update 3");
+    CHECK(reset_of(ask(f.reads, before, {.tables = {"s"}})) == "below_floor: s");
+}
+
+TEST_CASE("a gap that is met behind pages that are told already starts over on a page of its own") {
+    two_tables f;
+    const position before = f.now();
+    f.file.sql("UPDATE t SET v = 1; UPDATE t SET v = 2");
+    answer page = ask(f.reads, before, {.rows_max = 1});
+    CHECK(told(page) == "update 1");
+    f.file.sql("DELETE FROM litefeed_log WHERE seq = " + std::to_string(f.file.head().n));
+    f.file.sql("INSERT INTO t VALUES(9, 9)");  // takes the number of the one that is gone
+    CHECK(reset_of(ask(f.reads, page.next, {.rows_max = 9})) == "restored: t s");
+    f.file.sql("DELETE FROM litefeed_log WHERE seq = " + std::to_string(f.file.head().n - 1));
+    CHECK(reset_of(ask(f.reads, page.next, {.rows_max = 9})) == "restored: t s");
+}
+
 TEST_CASE("now is the head, with nothing to tell and nothing more") {
     two_tables two;
     const answer a = ask(two.reads, from_now{});

@@ -18,12 +18,13 @@ constexpr std::int64_t now = 2'000'000'000'000;
 
 /// `t` with its entries' times set by hand.
 struct aged_log {
-    owner_file file{"CREATE TABLE t(id INTEGER PRIMARY KEY, v)"};
+    owner_file file;
     feed reads;
 
-    explicit aged_log(const keeping_wish& keeping = {})
-        : reads([&] {
-              (void)keeper_of(file).watch({"t"}, {}, keeping);
+    explicit aged_log(const keeping_wish& keeping = {}, const std::string& index = {},
+                      const watch_options& options = {})
+        : file("CREATE TABLE t(id INTEGER PRIMARY KEY, v);" + index), reads([&] {
+              (void)keeper_of(file).watch({"t"}, options, keeping);
               file.sql("UPDATE litefeed_log SET at_ms = 0");
               return feed_of(file);
           }()) {}
@@ -172,10 +173,32 @@ TEST_CASE("kept as latest, an entry goes when the row's next one is no insert ei
     const auto report = log.thin();
     CHECK(report.finished);
     CHECK(report.floor == stamp{0});
-    CHECK(log.stamps() == "1g 2i 3i 7d 8i 10u 12u 13u");
-    CHECK(report.folded == 5);
-    CHECK(log.state().folded == 5);
-    CHECK(log.thin().folded == 1);  // 10u, now that no touch stands behind it
+    CHECK(log.stamps() == "1g 2i 3i 7d 8i 12u 13u");
+    CHECK(report.folded == 6);
+    CHECK(log.state().folded == 6);
+    CHECK(log.thin().folded == 0);
+}
+
+TEST_CASE("kept as latest, rows that are replaced again and again leave their last entry") {
+    aged_log log(as_latest);
+    log.write("INSERT INTO t VALUES(1, 1)", 20);                               // 2i
+    for (int i = 0; i < 3; ++i) log.write("REPLACE INTO t VALUES(1, 2)", 19);  // 3t 4i 5t 6i 7t 8i
+    log.write("UPDATE t SET v = 3", 18);                                       // 9u
+    log.write("REPLACE INTO t VALUES(1, 4)", 17);                              // 10t 11i
+    log.write("REPLACE INTO t VALUES(1, 5)", 1);                               // 12t 13i
+    const position begun = ask(log.reads, from_now{}).next;
+    (void)log.thin();
+    CHECK(log.stamps() == "1g 2i 12t 13i");
+    log.write("DELETE FROM t", 0);
+    CHECK(log.since(begun) == "delete 1");
+}
+
+TEST_CASE("kept as latest without guards, an insert stands for the one before it") {
+    aged_log log(as_latest, {}, {.replace_guards = false});
+    for (int i = 0; i < 4; ++i) log.write("REPLACE INTO t VALUES(1, 2)", 19);  // 2i 3i 4i 5i
+    log.write("UPDATE t SET v = 3", 1);                                        // 6u
+    (void)log.thin();
+    CHECK(log.stamps() == "1g 5i 6u");
 }
 
 TEST_CASE("a cursor on a folded entry is still checked, and tells what it told before") {
@@ -189,7 +212,8 @@ TEST_CASE("a cursor on a folded entry is still checked, and tells what it told b
     }
     log.file.sql("UPDATE litefeed_log SET at_ms = " + std::to_string(now - 15 * day_ms) +
                  " WHERE op = 'u'");
-    // Its time is part of a digest: the cursors as they are now.
+    // Its time is part of a digest: a reader who knows nothing, and the cursors as they are now.
+    log.reads = feed_of(log.file);
     for (auto& [at, answer] : before) {
         auto& rest = std::get<rest_cursor>(at);
         const connection db(log.file.path(), connection::access::read_only, 0);
@@ -255,10 +279,9 @@ TEST_CASE("what stands below a table's generation is folded as well, a truncate 
 }
 
 TEST_CASE("numbers that others wrote into litefeed's tables make it neither endless nor wrong") {
-    for (const std::string written :
-         {"floor = 9007199254740991", "floor = -9", "folded = -9223372036854775807",
-          "folded = 9223372036854775807", "entries_max = -5", "retention_s = NULL",
-          "retention_s = 9223372036854775807"}) {
+    for (const std::string written : {"floor = 9007199254740991", "folded = -9223372036854775807",
+                                      "folded = 9223372036854775807", "entries_max = -5",
+                                      "retention_s = NULL", "retention_s = 9223372036854775807"}) {
         CAPTURE(written);
         aged_log log(as_latest);
         log.write("INSERT INTO t VALUES(1, 1)", 20);
@@ -268,6 +291,16 @@ TEST_CASE("numbers that others wrote into litefeed's tables make it neither endl
         (void)log.thin();
         CHECK(log.file.integer("SELECT count(*) FROM litefeed_log WHERE seq = 4") == 1);
     }
+}
+
+TEST_CASE("what is damaged is not thinned") {
+    aged_log log;
+    log.write("INSERT INTO t VALUES(1, 1)", 20);
+    log.write("INSERT INTO t VALUES(2, 1)", 0);
+    log.file.sql("UPDATE litefeed_meta SET floor = -9");
+    const auto report = keeper_of(log.file).thin(now, [](const auto&) { return true; });
+    CHECK(report.error() == make_error_code(errc::damaged));
+    CHECK(log.stamps() == "1g 2i 3i");
 }
 
 TEST_CASE("it ends between two batches when it is told to, and goes on another time") {
@@ -345,7 +378,9 @@ TEST_CASE("random logs: folding changes no reader's delta, wherever it stands") 
     std::mt19937 random(seed);
     const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
     for (int round = 0; round < 20; ++round) {
-        aged_log log(as_latest);
+        // REPLACE then removes rows of other keys as well, with a touch and no more.
+        const std::string index = round % 2 == 0 ? "" : "CREATE UNIQUE INDEX u ON t(v)";
+        aged_log log(as_latest, index);
         std::vector<position> places;
         for (int i = 0; i < 120; ++i) {
             const std::string id = std::to_string(1 + below(6));
@@ -364,7 +399,7 @@ TEST_CASE("random logs: folding changes no reader's delta, wherever it stands") 
                                  " WHERE id = " + std::to_string(1 + below(6)));
                     break;
                 default:
-                    log.file.sql("UPDATE t SET v = v + 1 WHERE id <= " + id);
+                    log.file.sql("UPDATE OR REPLACE t SET v = v + 1 WHERE id <= " + id);
             }
             places.push_back(ask(log.reads, from_now{}).next);
         }

@@ -3,6 +3,7 @@
 import pytest
 
 from harness.database import Database
+from harness.seed import SEED
 from harness.server import Server
 
 NOTES = "CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT NOT NULL, done INTEGER NOT NULL DEFAULT 0);"
@@ -16,6 +17,12 @@ def database(tmp_path):
         return Database(tmp_path / name, script, journal)
 
     return make
+
+
+@pytest.fixture
+def seed():
+    print(f"seed {SEED}: LITEFEED_SEED={SEED} draws the same again")
+    return SEED
 
 
 @pytest.fixture

@@ -65,15 +65,13 @@ WAYS = ["nothing", "half a header", "an answer", "a large answer", "a stream", "
 
 
 @pytest.mark.timeout(180 + VISITS // 100)
-def test_whoever_leaves_leaves_nothing_behind(database, server):
+def test_whoever_leaves_leaves_nothing_behind(database, server, seed):
     db = database("CREATE TABLE t(id INTEGER PRIMARY KEY, v)")
     with db.connect() as c:
         c.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<1500)"
                   "INSERT INTO t(v) SELECT hex(randomblob(200)) FROM n")
         c.commit()
     feed = server(db, "--watch", "t", environment={"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"})
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
     rng = random.Random(seed)
     ways = itertools.cycle(WAYS)
 

@@ -22,6 +22,23 @@ def file_bytes(db):
     return {suffix: open(f"{db.path}{suffix}", "rb").read() for suffix in ("", "-wal") if os.path.exists(f"{db.path}{suffix}")}
 
 
+@pytest.mark.parametrize("wrong", [
+    ("--cors-origin", "*"), ("--cors-origin", "https://app.example/"), ("--cors-origin", "app.example"), ("--allow-host", "*"),
+    ("--allow-host", "app.example/x"), ("--keep", "latest"), ("--retention", "5s")])
+def test_an_option_that_could_have_no_effect_is_refused(wrong, database):
+    done = litefeed("serve", database(SCHEMA).path, *wrong, check=False)
+    assert done.returncode == 2 and wrong[0] in done.stderr.replace("--retention it", "--retention"), done
+
+
+def test_status_says_how_long_entries_stay(database):
+    db = database(SCHEMA)
+    litefeed("watch", db.path, "notes", "--keep", "latest", "--retention", "90m")
+    litefeed("watch", db.path, "pairs")
+    told = litefeed("status", db.path).stdout
+    assert "entries older than 90m are folded" in told and "entries older than 7d go" in told
+    assert [t["retention_s"] for t in json.loads(litefeed("status", db.path, "--json").stdout)["tables"]] == [5400, 604800]
+
+
 @pytest.mark.parametrize("journal", ["wal", "delete"])
 def test_unwatch_all_leaves_schema_and_data_as_before(journal, database):
     db = database(SCHEMA, journal=journal)
@@ -271,7 +288,7 @@ def test_the_demo_moves_and_cleans_up(tmp_path):
     demo = subprocess.Popen([binary(), "demo", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             env={**os.environ, "TMPDIR": str(tmp_path)})
     try:
-        url = None
+        url, line = None, ""
         while url is None or "Write" not in line:
             line = demo.stdout.readline()
             assert line, demo.stderr.read()

@@ -6,8 +6,8 @@ import pytest
 
 from exactness import mutations
 from exactness.__main__ import run_many, text_of
+from harness.seed import SEED
 
-SEED = int(os.environ.get("EXACTNESS_SEED", "0")) or int.from_bytes(os.urandom(4), "big")
 STATEMENTS = int(os.environ.get("EXACTNESS_STATEMENTS", "100000"))
 
 

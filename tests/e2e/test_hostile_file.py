@@ -7,7 +7,6 @@ import sqlite3
 import subprocess
 
 import pytest
-from harness import strict_json
 from harness.database import Database
 from harness.reading import all_changes
 from harness.replica import Replica
@@ -46,13 +45,6 @@ PAGES = (NOTES + ",(3,NULL);CREATE TABLE words(w TEXT COLLATE NOCASE PRIMARY KEY
          "INSERT INTO words SELECT 'w' || value, value FROM (WITH RECURSIVE s(value) AS (VALUES(1) UNION ALL SELECT value+1 FROM s"
          " WHERE value<300) SELECT value FROM s); CREATE UNIQUE INDEX t ON notes(title); CREATE TABLE big(a UNIQUE, b);"
          "INSERT INTO big VALUES(1, randomblob(20000)), (2, zeroblob(9000))")
-
-
-@pytest.fixture
-def seed(request):
-    seed = random.randrange(1 << 32)
-    print(f"seed {seed}")
-    return seed
 
 
 def test_flipped_bytes_crash_no_server_and_the_good_file_mends_it(database, server, seed):
@@ -95,6 +87,13 @@ def test_flipped_bytes_crash_no_command(journal, database, seed):
             done = litefeed(*arguments, check=False, within_s=30)
             assert done.returncode in (0, 1), (i, arguments, done.returncode, done.stderr)
             assert (done.returncode == 1) == bool(done.stderr), (i, arguments, done.stderr)
+
+
+def test_a_damaged_word_is_printed_as_text(database):
+    db = database(NOTES)
+    litefeed("watch", db.path, "notes")
+    db.run("UPDATE litefeed_tables SET reason = CAST(x'656ebb1b' AS TEXT)")
+    assert "(en\\xbb\\x1b)" in litefeed("status", db.path).stdout
 
 
 # Names and definitions
@@ -169,6 +168,7 @@ def test_triggers_on_litefeeds_own_tables_do_not_run_for_litefeed(database, serv
     db.run("INSERT INTO notes VALUES(3,'c','d')")
     assert {what for what, in db.ask("SELECT * FROM loot")} == {"log INSERT"}, "the owner's own write runs what the owner has"
     replica.catch_up(feed).assert_equals(db, "notes")
+    feed.stop()
     litefeed("unwatch", db.path, "--all")
     assert not db.ask("SELECT 1 FROM sqlite_schema WHERE name LIKE 'litefeed%' OR name LIKE 'evil%'")
 
@@ -216,60 +216,76 @@ def test_a_virtual_table_of_an_unknown_kind_stops_nothing(database, server):
 # Litefeed's own tables, as others left them
 
 LOG = "INSERT INTO litefeed_log(seq, table_id, op, at_ms, key) VALUES"
-TAMPERED = {
-    # what was done: whether the feed can still be read truly
-    f"{LOG}(9223372036854775807,1,'i',0,1)": False,
-    f"{LOG}(9007199254740992,1,'i',0,1)": False,
-    f"{LOG}(-5,1,'i',0,1)": True,
-    f"{LOG}(NULL,NULL,NULL,NULL,NULL),(NULL,1,x'00','zz',NULL),(NULL,1,'i','zz',x'00'),(NULL,1,'u',-9e999,9e999)": True,
-    f"{LOG}(NULL,-9223372036854775807,'g',9223372036854775807,''),(NULL,1,'',-9223372036854775807,zeroblob(99))": True,
-    "DELETE FROM litefeed_meta": False,
-    "UPDATE litefeed_meta SET lineage=NULL": False,
-    "UPDATE litefeed_meta SET lineage=x'00ff'": False,
-    "UPDATE litefeed_meta SET lineage='<script>\"'": False,
-    "UPDATE litefeed_meta SET floor=-9": False,
-    "UPDATE litefeed_meta SET floor=9223372036854775807": False,
-    "UPDATE litefeed_meta SET floor_digest=-1, installed_at_ms=9223372036854775807, schema_version=NULL, catalog_version=NULL": True,
-    "UPDATE litefeed_meta SET installed_at_ms=-9223372036854775807, seen_through=9223372036854775807, format=NULL": True,
-    "UPDATE litefeed_tables SET name=NULL, key_columns=NULL, shape=NULL, reason=NULL": False,
-    "UPDATE litefeed_tables SET key_columns='[[[['": False,
-    "UPDATE litefeed_tables SET generation_seq=9223372036854775807": False,
-    "UPDATE litefeed_tables SET generation_seq=-1": False,
-    "UPDATE litefeed_tables SET generation=9223372036854775807": False,
-    "UPDATE litefeed_tables SET table_id=-7": False,
-    "UPDATE litefeed_tables SET updated_at_ms=-9223372036854775807, reason=x'00', generation_id=9e999, contract=-1": True,
-    "UPDATE litefeed_tables SET shape=NULL": True,
-    "UPDATE litefeed_schema SET name=NULL, sql=NULL, type=NULL, place=-place": True,
-    "DELETE FROM litefeed_schema": True,
-    "ALTER TABLE litefeed_meta DROP COLUMN lineage": False,
-    "ALTER TABLE litefeed_meta DROP COLUMN format": False,
-    "DROP TABLE litefeed_marks": False,
-    "ALTER TABLE litefeed_tables RENAME COLUMN name TO nom": False,
-}
+TAMPERED = [
+    f"{LOG}(9223372036854775807,1,'i',0,1)",
+    f"{LOG}(9007199254740992,1,'i',0,1)",
+    f"{LOG}(-5,1,'i',0,1)",
+    f"{LOG}(NULL,NULL,NULL,NULL,NULL),(NULL,1,x'00','zz',NULL),(NULL,1,'i','zz',x'00'),(NULL,1,'u',-9e999,9e999)",
+    f"{LOG}(NULL,-9223372036854775807,'g',9223372036854775807,''),(NULL,1,'',-9223372036854775807,zeroblob(99))",
+    "DELETE FROM litefeed_meta",
+    "UPDATE litefeed_meta SET lineage=NULL",
+    "UPDATE litefeed_meta SET lineage=x'00ff'",
+    "UPDATE litefeed_meta SET lineage='<script>\"'",
+    "UPDATE litefeed_meta SET floor=-9",
+    "UPDATE litefeed_meta SET floor=9223372036854775807",
+    "UPDATE litefeed_meta SET floor_digest=-1, installed_at_ms=9223372036854775807, schema_version=NULL, catalog_version=NULL",
+    "UPDATE litefeed_meta SET installed_at_ms=-9223372036854775807, seen_through=9223372036854775807, format=NULL",
+    "UPDATE litefeed_tables SET name=NULL, key_columns=NULL, shape=NULL, reason=NULL",
+    "UPDATE litefeed_tables SET key_columns='[[[['",
+    "UPDATE litefeed_tables SET generation_seq=9223372036854775807",
+    "UPDATE litefeed_tables SET generation_seq=-1",
+    "UPDATE litefeed_tables SET generation=9223372036854775807",
+    "UPDATE litefeed_tables SET table_id=-7",
+    "UPDATE litefeed_tables SET updated_at_ms=-9223372036854775807, reason=x'00', generation_id=9e999, contract=-1",
+    "UPDATE litefeed_tables SET shape=NULL",
+    "UPDATE litefeed_schema SET name=NULL, sql=NULL, type=NULL, place=-place",
+    "DELETE FROM litefeed_schema",
+    "ALTER TABLE litefeed_meta DROP COLUMN lineage",
+    "ALTER TABLE litefeed_meta DROP COLUMN format",
+    "DROP TABLE litefeed_marks",
+    "ALTER TABLE litefeed_tables RENAME COLUMN name TO nom",
+]
+
+
+def moved(done):
+    """What is kept of litefeed_tables is read anew when the catalog's version moves."""
+    return [done, *["UPDATE litefeed_meta SET catalog_version=catalog_version+1"] * done.startswith("UPDATE litefeed_tables")]
 
 
 @pytest.mark.parametrize("done", TAMPERED)
-def test_what_others_write_into_litefeeds_tables_is_judged(done, database, server):
+def test_what_others_write_into_litefeeds_tables_hides_nothing(done, database, server):
     db = database(NOTES)
     feed = server(db, "--watch", "notes")
     replica = Replica().catch_up(feed)
-    db.run(done)
-    if done.startswith("UPDATE litefeed_tables"):
-        db.run("UPDATE litefeed_meta SET catalog_version=catalog_version+1")
-    if TAMPERED[done]:
-        replica.cursor = "0"
-        replica.catch_up(feed).assert_equals(db, "notes")
-        assert 503 not in ask_everything(feed)
-    else:
-        eventually(lambda: feed.get("/readyz").status == 503)
-        answer = feed.get_changes(since=0)
-        assert answer.status == 503 and "damaged" in answer.json()["detail"], answer
-        ask_everything(feed)
-    # The cure that is named.
-    litefeed("unwatch", db.path, "--all")
+    db.run("INSERT INTO notes VALUES(3,'c')", *moved(done), "UPDATE notes SET title='z' WHERE id=1")
+    eventually(lambda: feed.get("/readyz").status == 200, 10)
+    replica.catch_up(feed).assert_equals(db, "notes")
+    assert 503 not in ask_everything(feed)
+    db.run("INSERT INTO notes VALUES(4,'d')")
+    replica.catch_up(feed).assert_equals(db, "notes")
+    litefeed("compact", db.path)
+    replica.catch_up(feed).assert_equals(db, "notes")
+
+
+DAMAGED = ["DELETE FROM litefeed_meta", "DROP TABLE litefeed_log", "UPDATE litefeed_tables SET key_columns='[[[['",
+           f"{LOG}(9007199254740992,1,'i',0,1)"]
+
+
+@pytest.mark.parametrize("done", DAMAGED)
+def test_where_nobody_may_write_damage_is_told_until_the_cure_that_is_named(done, database, server):
+    db = database(NOTES)
+    litefeed("watch", db.path, "notes")
+    feed = server(db, "--read-only")
+    replica = Replica().catch_up(feed)
+    db.run(*moved(done))
+    eventually(lambda: feed.get("/readyz").status == 503)
+    answer = feed.get_changes(since=0)
+    assert answer.status == 503 and "damaged; litefeed watch begins the feed again" in answer.json()["detail"], answer
+    ask_everything(feed)
+    assert "litefeed watch" in litefeed("status", db.path, check=False).stderr
+    assert "litefeed watch" in litefeed("compact", db.path, check=False).stderr
     litefeed("watch", db.path, "notes")
     eventually(lambda: feed.get("/readyz").status == 200, 10)
-    replica = Replica().catch_up(feed)
     db.run("INSERT INTO notes VALUES(3,'c')")
     replica.catch_up(feed).assert_equals(db, "notes")
 
@@ -286,13 +302,13 @@ FORGED = {
 def test_what_only_bears_our_tables_name_is_not_read(forged, database, server):
     db = database(NOTES)
     feed = server(db, "--watch", "notes")
+    replica = Replica().catch_up(feed)
     db.script(FORGED[forged])
-    eventually(lambda: feed.changes(since=0)["changes"] == [])
+    eventually(lambda: feed.get("/readyz").status == 200, 10)
     ask_everything(feed)
-    assert "nothing is watched" in litefeed("status", db.path).stdout
-    litefeed("unwatch", db.path, "--all")
-    litefeed("watch", db.path, "notes")
-    eventually(lambda: len(feed.changes(since=0)["changes"]) == 2)
+    db.run("INSERT INTO notes VALUES(3,'c')")
+    replica.catch_up(feed).assert_equals(db, "notes")
+    assert db.ask("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'litefeed%' AND type = 'view'") == [(0,)]
 
 
 # Large and wide

@@ -49,9 +49,7 @@ def remove(rng, db):
 
 @pytest.mark.parametrize("journal", ["wal", "delete"])
 @pytest.mark.parametrize("what", [install, repair, remove], ids=lambda f: f.__name__)
-def test_a_command_that_is_killed_leaves_nothing_half_done(what, journal, database):
-    seed = int.from_bytes(os.urandom(4), "big")
-    print(f"seed {seed}")
+def test_a_command_that_is_killed_leaves_nothing_half_done(what, journal, database, seed):
     rng = random.Random(seed)
     db = database(NOTES, journal=journal)
     met = 0
@@ -71,9 +69,7 @@ def test_a_command_that_is_killed_leaves_nothing_half_done(what, journal, databa
 
 
 @pytest.mark.parametrize("journal", ["wal", "delete"])
-def test_a_server_that_is_killed_while_a_restored_file_gets_its_lineage(journal, tmp_path, server):
-    seed = int.from_bytes(os.urandom(4), "big")
-    print(f"seed {seed}")
+def test_a_server_that_is_killed_while_a_restored_file_gets_its_lineage(journal, tmp_path, server, seed):
     rng = random.Random(seed)
     db = Database(tmp_path / "app.db", NOTES, journal)
     feed = server(db, "--watch", "notes")

@@ -5,11 +5,11 @@ import os
 import sys
 
 import pytest
+from harness.seed import SEED
 from harness.tools import litefeed, run, spawn
 from storm.readers import blocks
 from storm.run import LIVE, PAUSED, Storm
 
-SEED = int(os.environ.get("LITEFEED_STORM_SEED", "0")) or int.from_bytes(os.urandom(4), "big")
 SECONDS = int(os.environ.get("LITEFEED_STORM_SECONDS", "45"))
 COUNTED = {*LIVE, *PAUSED, "statements", "restarts of the server", "comparisons", "refreshes", "resets over HTTP", "tables read again by SQL"}
 
@@ -41,5 +41,6 @@ def test_the_readers_run_as_programs(notes, tmp_path):
     finally:
         follower.kill()
         follower.communicate()
+    feed.stop()
     litefeed("unwatch", db.path, "notes")
     assert "notes is not watched" in run(sys.executable, tmp_path / "TableCopy.py", db.path, "notes", check=False).stderr

@@ -4,12 +4,14 @@ import json
 import os
 import shutil
 import sqlite3
+import time
 from contextlib import closing
 
 import pytest
 from harness.reading import raise_floor, told
 from harness.replica import Replica
 from harness.tools import litefeed
+from harness.waiting import eventually
 
 
 def fill(db, feed, count):
@@ -104,7 +106,8 @@ def test_a_table_watched_later_is_a_reset_enabled(database, server):
 def test_unwatch_is_told_as_truncate_and_watching_again_as_a_new_generation(database, server):
     from harness.tools import litefeed
     db = database("CREATE TABLE a(id INTEGER PRIMARY KEY); CREATE TABLE b(id INTEGER PRIMARY KEY); INSERT INTO b VALUES(1)")
-    feed = server(db, "--watch", "a", "--watch", "b")
+    litefeed("watch", db.path, "a", "b")  # and not by the server, which would watch it again
+    feed = server(db)
     replica = Replica().catch_up(feed)
     litefeed("unwatch", db.path, "b")
     answer = feed.changes(since=replica.cursor)
@@ -115,6 +118,29 @@ def test_unwatch_is_told_as_truncate_and_watching_again_as_a_new_generation(data
     litefeed("watch", db.path, "b")
     assert feed.changes(since=replica.cursor)["reset"]["tables"] == ["b"]
     replica.catch_up(feed).assert_equals(db, "a", "b")
+
+
+@pytest.mark.parametrize("how", [("--all",), ("notes",)])
+def test_what_a_server_was_asked_to_watch_it_watches_again(how, notes):
+    db, feed = notes
+    replica = Replica().catch_up(feed)
+    litefeed("unwatch", db.path, *how)
+    eventually(lambda: feed.log().count("watches notes") > 1 or feed.get("/readyz").status == 503)
+    eventually(lambda: feed.get("/readyz").status == 200)
+    db.run("INSERT INTO notes(title) VALUES('after')")
+    replica.catch_up(feed, snapshot=1).assert_equals(db, "notes")
+
+
+def test_where_nothing_is_watched_a_poll_waits_and_the_commands_say_so(database, server):
+    db = database("CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT)")
+    feed = server(db)
+    cursor = feed.changes(since=0)["cursor"]
+    begun = time.monotonic()
+    answer = feed.changes(since=cursor, wait=1)
+    assert "reset" not in answer and answer["cursor"] == cursor and time.monotonic() - begun > 0.9
+    assert "nothing is watched" in litefeed("changes", db.path, "--since", "0").stderr
+    litefeed("watch", db.path, "notes")
+    assert feed.changes(since=cursor)["reset"]["tables"] == ["notes"]
 
 
 def test_above_the_head_and_in_another_history(notes):

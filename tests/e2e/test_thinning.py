@@ -1,5 +1,6 @@
 """The log is thinned: whoever is inside the window goes on, whoever is not is told so, and writers hardly notice."""
 
+import contextlib
 import os
 import random
 import signal
@@ -80,6 +81,30 @@ def test_a_server_thins_by_itself_and_streams_go_on(database, server):
     assert replica.resets == []
     replica.assert_equals(db, "notes")
     assert db.value("SELECT count(*) FROM litefeed_log") < 10
+
+
+def move_over(db):
+    copy = f"{db.path}.copy"
+    with db.connect() as c, contextlib.closing(sqlite3.connect(copy)) as to:
+        c.backup(to)
+    os.replace(copy, db.path)
+    for beside in ("-wal", "-shm"):
+        if os.path.exists(f"{db.path}{beside}"):
+            os.remove(f"{db.path}{beside}")
+
+
+@pytest.mark.parametrize("what", ["the file replaced", "the consumers dropped", "litefeed_meta emptied"])
+def test_a_server_thins_on(what, database, server):
+    db = watched(database)
+    feed = server(db, "--compact-every", "1s")
+    replica = Replica().catch_up(feed)
+    eventually(lambda: "thinned the log" in feed.log() or fill(db, 10) or grow_old(), 15)
+    {"the file replaced": lambda: move_over(db), "the consumers dropped": lambda: db.run("DROP TABLE litefeed_consumers"),
+     "litefeed_meta emptied": lambda: db.run("DELETE FROM litefeed_meta")}[what]()
+    eventually(lambda: feed.get("/readyz").status == 200, 10)
+    thinned = feed.log().count("thinned the log")
+    eventually(lambda: feed.log().count("thinned the log") > thinned or fill(db, 10) or grow_old(), 20)
+    replica.catch_up(feed).assert_equals(db, "notes")
 
 
 def test_compact_every_0s_leaves_the_log_alone(database, server):
@@ -193,10 +218,10 @@ def test_a_writer_beside_a_compaction_hardly_waits(journal, database):
 
 
 @pytest.mark.parametrize("keep", ["window", "latest"])
-def test_killed_at_any_moment_it_leaves_a_whole_feed(keep, database, server):
+def test_killed_at_any_moment_it_leaves_a_whole_feed(keep, database, server, seed):
     db = watched(database, "--keep", keep)
     feed = server(db)
-    rng = random.Random(int.from_bytes(os.urandom(4), "big"))
+    rng = random.Random(seed)
     start = Replica().catch_up(feed)
     for round_ in range(int(os.environ.get("LITEFEED_KILLS", "20"))):
         fill(db, 300, f"r{round_}")

@@ -225,7 +225,7 @@ def test_every_loop_hears_of_it(loops, database, server, tokens):
 
 def test_a_broken_file_keeps_the_tokens_and_is_told_once(feed, tokens):
     whole = tokens.path.read_text()
-    for break_it, told in [(lambda: tokens.write(f"read {THIRD}", "read tooshort"), "line 2"), (lambda: tokens.write(), "no token"),
+    for break_it, told in [(lambda: tokens.write(f"read {THIRD}", "read tooshort"), "line 2"),
                            (tokens.path.unlink, "No such file")]:
         break_it()
         eventually(lambda: told in feed.log())
@@ -236,6 +236,18 @@ def test_a_broken_file_keeps_the_tokens_and_is_told_once(feed, tokens):
     tokens.path.write_text(whole + f"read {THIRD}\n")
     tokens.path.chmod(0o600)
     eventually(lambda: feed.get("/changes", headers=bearer(THIRD)).status == 200)
+
+
+def test_a_file_that_stays_empty_lets_nobody_in(feed, tokens):
+    whole = tokens.path.read_text()
+    with feed.events(headers=bearer(READ)) as stream:
+        stream.start()
+        tokens.write()
+        assert stream.next_of("bye", within_s=2 * ROTATION_S).json() == {"reason": "token_revoked"}
+    refused(feed.get("/changes", headers=bearer(READ)), given=True)
+    assert "nobody is let in" in feed.log()
+    tokens.path.write_text(whole)
+    eventually(lambda: feed.get("/changes", headers=bearer(READ)).status == 200)
 
 
 # Starting

@@ -12,7 +12,12 @@ TEST_CASE("control characters do not reach a terminal, other text does") {
     CHECK(printable("\xc3\xbc \xe2\x98\x83 \xc2\xa0") == "\xc3\xbc \xe2\x98\x83 \xc2\xa0");
     CHECK(printable("a\xc2\x9b"
                     "31m") == "a\\x9b31m");
-    CHECK(printable("\x9b") == "\x9b");  // no UTF-8, so no character
+}
+
+TEST_CASE("what is no UTF-8 is told in hex, so that what is printed is text") {
+    CHECK(printable("\x9b") == "\\x9b");
+    CHECK(printable("en\xbb"
+                    "abled \xe2\x98") == "en\\xbbabled \\xe2\\x98");
 }
 
 TEST_SUITE_END();

@@ -93,9 +93,9 @@ TEST_CASE("a token that comes twice is refused by both lines") {
         contains(refusal("read " + one + "\nadmin " + one), "line 2: this token stands on line 1"));
 }
 
-TEST_CASE("a file without a token is refused") {
+TEST_CASE("a text may hold no token") {
     for (const auto* text : {"", "\n\n", "# read 0123456789abcdef\n"})
-        CHECK(contains(refusal(text), "no token"));
+        CHECK(parse_tokens(text)->empty());
 }
 
 TEST_CASE("a token is found by all of it") {
@@ -153,6 +153,26 @@ TEST_CASE("while the file is broken or gone the tokens from before stay") {
     (void)home.write("read " + other + "\n");
     wait_for_the_next_look();
     CHECK(file.look()->front().text == other);
+}
+
+TEST_CASE("a file that stays empty takes every token away, one that is being written does not") {
+    const own_directory home;
+    token_file file(home.write("read " + one + "\n"));
+    const auto before = file.look();
+    (void)home.write("");
+    wait_for_the_next_look();
+    CHECK(file.look() == before);
+    (void)home.write("read " + one + "\n# still\n");
+    wait_for_the_next_look();
+    CHECK(has_token(*file.look(), before->front().id));
+    (void)home.write("# none\n");
+    wait_for_the_next_look();
+    CHECK(has_token(*file.look(), before->front().id));
+    wait_for_the_next_look();
+    CHECK(file.look()->empty());
+    (void)home.write("read " + one + "\n");
+    wait_for_the_next_look();
+    CHECK(file.look()->front().text == one);
 }
 
 TEST_SUITE_END();

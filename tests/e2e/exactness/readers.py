@@ -98,6 +98,9 @@ class CoreReader(Reader):
         self.take(from_lines(done.stdout), limit)
 
 
+IDLE_S = 20  # the server closes a connection that is idle for 30 s, and a slow case reads by other ways meanwhile
+
+
 class HttpReader(Reader):
     """/changes on a connection that is kept."""
 
@@ -106,7 +109,7 @@ class HttpReader(Reader):
     def __init__(self, server: Server, *how):
         super().__init__(*how)
         self.server = server
-        self.connection = server.connect()
+        self.connection, self.used = server.connect(), time.monotonic()
         self.busy = 0
 
     def start_from_rows(self, table: str):
@@ -125,8 +128,12 @@ class HttpReader(Reader):
         limit = self.rng.choice(self.limits)
         kind = self.rng.choice(["json", "ndjson"])
         target = "/changes" + http_wire.query(since=self.replica.cursor, limit=limit, table=self.tables, format=kind)
+        if time.monotonic() - self.used > IDLE_S:
+            self.connection.close()
+            self.connection = self.server.connect()
         for _ in range(200):
             answer = self.connection.ask(target)
+            self.used = time.monotonic()
             if answer.status != 503:
                 break
             self.busy += 1

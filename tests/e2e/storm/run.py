@@ -81,12 +81,17 @@ class Storm:
     def let_the_server_look(self):
         eventually(lambda: self.db.value("SELECT schema_version FROM litefeed_meta") == self.db.value("PRAGMA schema_version"), 20)
 
+    def compact(self, *how):
+        done = litefeed("compact", self.db.path, *how, check=False)
+        # In what is going on here it may well be called off; it says so.
+        assert done.returncode == 0 or "is not thinned to the end" in done.stderr, done
+
     def do_compact(self):
-        litefeed("compact", self.db.path)
+        self.compact()
 
     def do_compact_by_count(self):
-        litefeed("compact", self.db.path, "--entries-max", str(self.rng.randrange(1, 200)))
-        litefeed("compact", self.db.path, "--entries-max", "10000000")
+        self.compact("--entries-max", str(self.rng.randrange(1, 200)))
+        self.compact("--entries-max", "10000000")
 
     def do_keep_the_window(self):
         litefeed("watch", self.db.path, "--keep", "window", "--retention", "1s", "kept")
@@ -177,10 +182,10 @@ class Storm:
             self.act("kill the server")  # it writes by itself, and who writes is stopped first
         backup = self.rng.choice(self.backups)
         # Where the copy is longer, SQLite calls the file malformed until everybody has closed it, with litefeed or without.
+        self.checkpoint()  # which cuts off what a VACUUM left over
         while self.db.path.stat().st_size < backup.stat().st_size:
             self.db.run("INSERT INTO filler VALUES(randomblob(20000))")
             self.checkpoint()
-        self.checkpoint()
         shutil.copyfile(backup, self.db.path)
         # README.md: noticed at the next commit at the latest.
         self.db.run("UPDATE items SET n = n + 1 WHERE id = (SELECT min(id) FROM items)")
@@ -264,4 +269,4 @@ class Storm:
     def story(self):
         """What happened, for whoever looks at a failure."""
         told = ", ".join(f"{what}: {n}" for what, n in sorted(self.counts.items()))
-        return f"\nLITEFEED_STORM_SEED={self.seed}\n{told}\nresets: {self.http.copies.reasons}\n" + "\n".join(self.log[-40:])
+        return f"\nLITEFEED_SEED={self.seed}\n{told}\nresets: {self.http.copies.reasons}\n" + "\n".join(self.log[-40:])
