@@ -1,5 +1,7 @@
 """Fixtures: a database of the test's own, servers that are stopped and judged, and their logs when a test fails."""
 
+import os
+
 import pytest
 
 from harness.database import Database
@@ -7,6 +9,16 @@ from harness.seed import SEED
 from harness.server import Server
 
 NOTES = "CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT NOT NULL, done INTEGER NOT NULL DEFAULT 0);"
+
+# A sanitizer's build takes several times as long for the same work, which is no hang: tests/run says how much longer to wait.
+PATIENCE = float(os.environ.get("LITEFEED_PATIENCE", "1"))
+
+
+def pytest_collection_modifyitems(config, items):
+    for item in items:
+        own = item.get_closest_marker("timeout")
+        seconds = own.args[0] if own else float(config.getini("timeout"))
+        item.add_marker(pytest.mark.timeout(seconds * PATIENCE), append=False)
 
 
 @pytest.fixture
