@@ -1,8 +1,8 @@
 #include "core/capture.hpp"
 
 #include <algorithm>
-#include <charconv>
 
+#include "core/own_names.hpp"
 #include "core/sql_text.hpp"
 
 namespace litefeed {
@@ -70,17 +70,6 @@ difference compare(const schema& at, const watched_table& table,
             out.add(is_guard(e->name), "the trigger " + e->name + " is not needed any more");
     }
     return out;
-}
-
-// The number in `litefeed_7_insert`; 0: no trigger of a capture.
-std::int64_t table_id_in(std::string_view trigger_name) {
-    constexpr std::string_view prefix = "litefeed_";
-    if (!begins_with(trigger_name, prefix)) return 0;
-    trigger_name.remove_prefix(prefix.size());
-    std::int64_t id = 0;
-    const char* const end = trigger_name.data() + trigger_name.size();
-    const auto [after, error] = std::from_chars(trigger_name.data(), end, id);
-    return error == std::errc{} && after != end && *after == '_' && id > 0 ? id : 0;
 }
 
 // As its triggers stand.

@@ -31,6 +31,10 @@ struct capture_state {
 
 /// How `why` begins for a table that was renamed; its new name follows. The keeper keeps it as the old name's problem.
 inline constexpr std::string_view renamed_to = "the table was renamed to ";
+/// A row of litefeed_tables that is kept for the old name of a table.
+[[nodiscard]] inline bool is_renamed(const watched_table& t) {
+    return !t.watched && t.problem.starts_with(renamed_to);
+}
 
 /// Compares the capture of one watched table with what its definition asks for. `unseen`: since it was last verified.
 [[nodiscard]] capture_state judge_capture(const connection& db, const schema& at,

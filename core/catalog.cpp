@@ -32,13 +32,23 @@ bool has_rule(const column_rules& rules, std::string_view table) {
     return rule_for(rules.hide, table) != nullptr || rule_for(rules.only, table) != nullptr;
 }
 
-// A table that was renamed takes its rules along, or what was hidden would be shown under the new name.
+void add_rules(std::map<std::string, std::vector<std::string>>& rules, const std::string& from,
+               const std::string& to) {
+    const auto* found = rule_for(rules, from);
+    if (found == nullptr) return;
+    std::vector<std::string> both = *found;
+    if (const auto* own = rule_for(rules, to)) both.insert(both.end(), own->begin(), own->end());
+    std::erase_if(rules, [&](const auto& rule) { return same_name(rule.first, to); });
+    rules[to] = std::move(both);
+}
+
+// A table that was renamed takes its rules along, or what was hidden would be shown under the new name. Where that name
+// has rules of its own, both hold.
 void follow_rename(column_rules& rules, const watched_table& row) {
-    if (row.watched || !row.problem.starts_with(renamed_to)) return;
+    if (!is_renamed(row)) return;
     const std::string now = row.problem.substr(renamed_to.size());
-    if (has_rule(rules, now)) return;
-    if (const auto* hide = rule_for(rules.hide, row.name)) rules.hide[now] = *hide;
-    if (const auto* only = rule_for(rules.only, row.name)) rules.only[now] = *only;
+    add_rules(rules.hide, row.name, now);
+    if (rule_for(rules.only, now) == nullptr) add_rules(rules.only, row.name, now);
 }
 
 bool in_key(const table_definition& table, std::string_view name) {
@@ -124,10 +134,10 @@ catalog catalog::load(const connection& db, const feed_options& options, const s
     auto listed = read_tables(db);
     if (!is_sound(listed) || !unlisted_captures(db, at, listed).empty())
         throw boost::system::system_error(make_error_code(errc::damaged));
+    for (const watched_table& row : listed) follow_rename(rules, row);
     for (watched_table& row : listed) {
         auto t = std::make_unique<catalog_table>();
         t->row = std::move(row);
-        follow_rename(rules, t->row);
         if (t->row.watched) {
             capture_state state = judge_capture(db, at, t->row, unseen);
             const bool whole = state.what == verdict::whole && t->row.problem.empty();

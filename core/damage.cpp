@@ -5,6 +5,7 @@
 #include "core/capture.hpp"
 #include "core/log.hpp"
 #include "core/lost_log.hpp"
+#include "core/own_names.hpp"
 #include "core/schema.hpp"
 #include "core/schema_drift.hpp"
 
@@ -22,14 +23,16 @@ std::int64_t number(const connection& db, const std::string& sql) {
 }
 
 // What bears one of our names and is no table of ours: DROP and INSERT would mean another thing.
-bool is_forged(const connection& db) {
-    return db.integer(
-               "SELECT count(*) FROM main.sqlite_schema WHERE name LIKE 'litefeed!_%' ESCAPE '!' "
-               "AND (type = 'view' OR (type = 'table' AND rootpage = 0))") > 0;
+bool is_forged(const schema& at) {
+    return std::any_of(at.entries.begin(), at.entries.end(), [](const schema_entry& e) {
+        const bool is_virtual = e.type == "table" && e.root_page == 0;
+        return (e.type == "view" || is_virtual) && is_own_table(e.name);
+    });
 }
 
 struct remains {
     std::vector<watched_table> tables;
+    std::vector<watched_table> renamed;  // under their old names, for the rules of columns
     std::int64_t retention_s = 0, entries_max = 0;  // 0: as in a new file
 };
 
@@ -44,8 +47,11 @@ std::vector<watched_table> rows_that_can_be_read(const connection& db) {
 remains what_is_left(const connection& db) {
     remains out;
     const auto rows = rows_that_can_be_read(db);
-    for (const watched_table& t : rows)
-        if (t.watched && !t.name.empty()) out.tables.push_back(t);
+    for (const watched_table& t : rows) {
+        if (t.name.empty()) continue;
+        if (t.watched) out.tables.push_back(t);
+        if (is_renamed(t)) out.renamed.push_back(t);
+    }
     for (watched_table& t : unlisted_captures(db, read_schema(db), out.tables))
         out.tables.push_back(std::move(t));
     out.retention_s = number(db, "SELECT retention_s FROM main.litefeed_meta WHERE id = 0");
@@ -65,7 +71,7 @@ void put_settings_back(const connection& db, const remains& r) {
 }  // namespace
 
 bool is_damaged(const connection& db) {
-    if (installation_of(db) != installation::whole || is_forged(db)) return true;
+    if (installation_of(db) != installation::whole || is_forged(read_schema(db))) return true;
     try {
         const meta m = read_meta(db);
         const log_reader log(db);
@@ -91,6 +97,14 @@ void begin_feed_again(feed_writer& to, stamp seen, repair_report& report) {
         watched_table t = to.fresh(before.name, before.options);
         t.keeping = before.keeping;
         begin_again(to, t, reset_reason::feed_restored, report);
+    }
+    for (const watched_table& before : left.renamed) {
+        watched_table t = to.fresh(before.name, before.options);
+        t.watched = false;
+        t.key_columns = before.key_columns;
+        t.problem = before.problem;
+        if (t.key_columns.empty()) t.key_columns = {"rowid"};
+        write_table(to.db, t);
     }
 }
 

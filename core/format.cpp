@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "core/own_names.hpp"
+#include "core/schema.hpp"
 #include "core/sql_text.hpp"
 
 namespace litefeed {
@@ -51,17 +53,16 @@ constexpr std::array<own_table, 5> side_tables{{
 constexpr std::int64_t week_s = 7 * 24 * 3600;
 constexpr std::int64_t entries_max_default = 10'000'000;
 
-std::vector<std::string> names_of(const connection& db, const std::string& type,
-                                  const std::string& which = {}) {
-    statement rows = db.prepare(
-        "SELECT name FROM main.sqlite_schema WHERE type = ?1 AND name LIKE 'litefeed!_%' ESCAPE "
-        "'!'" +
-        which);
-    rows.bind_text(1, type);
+std::vector<std::string> drops_of_triggers(const schema& at) {
     std::vector<std::string> out;
-    while (rows.step()) out.emplace_back(rows.text(0));
+    for (const schema_entry& e : at.entries) {
+        if (e.type == "trigger" && is_own_trigger(e.name))
+            out.push_back("DROP TRIGGER main." + quote_identifier(e.name));
+    }
     return out;
 }
+
+bool is_virtual(const schema_entry& e) { return e.type == "table" && e.root_page == 0; }
 
 }  // namespace
 
@@ -90,14 +91,25 @@ std::string random_lineage() {
 }
 
 installation installation_of(const connection& db) {
-    statement row = db.prepare(
-        "SELECT sum(type = 'table' AND name IN ('litefeed_log', 'litefeed_meta', "
-        "'litefeed_tables') AND rootpage > 0), sum(type = 'trigger') FROM main.sqlite_schema "
-        "WHERE name LIKE 'litefeed!_%' ESCAPE '!'");
-    if (!row.step()) return installation::none;
-    const std::int64_t tables = row.integer(0);
+    statement rows = db.prepare(
+        "SELECT type, name, rootpage FROM main.sqlite_schema WHERE type IN ('table', 'trigger') "
+        "AND name LIKE 'litefeed!_%' ESCAPE '!'");
+    int tables = 0;
+    bool any = false;
+    while (rows.step()) {
+        const std::string_view name = rows.text(1);
+        if (rows.text(0) == "trigger") {
+            any = any || is_own_trigger(name);
+        } else if (rows.integer(2) > 0 && is_own_table(name)) {
+            any = true;
+            tables += same_name(name, "litefeed_log") || same_name(name, "litefeed_meta") ||
+                              same_name(name, "litefeed_tables")
+                          ? 1
+                          : 0;
+        }
+    }
     if (tables == 3) return installation::whole;
-    return tables > 0 || row.integer(1) > 0 ? installation::broken : installation::none;
+    return any ? installation::broken : installation::none;
 }
 
 bool create_side_tables(const connection& db) {
@@ -164,25 +176,23 @@ statement prepare_own(const connection& db, const std::string& sql) {
 }
 
 bool remove_format(const connection& db) {
+    const schema at = read_schema(db);
     // Triggers first: one that is left without its log would fail the owner's writes.
-    const auto triggers = names_of(db, "trigger");
-    const auto views = names_of(db, "view");
-    const auto forged = names_of(db, "table", " AND rootpage = 0");
-    const auto tables = names_of(db, "table", " AND rootpage > 0");
-    for (const std::string& name : triggers)
-        db.execute("DROP TRIGGER main." + quote_identifier(name));
-    for (const std::string& name : views) db.execute("DROP VIEW main." + quote_identifier(name));
-    for (const std::string& name : forged) {
+    const auto triggers = drops_of_triggers(at);
+    for (const std::string& drop : triggers) db.execute(drop);
+    bool any = !triggers.empty();
+    for (const schema_entry& e : at.entries) {
+        if ((e.type != "table" && e.type != "view") || !is_own_table(e.name)) continue;
         try {
-            db.execute("DROP TABLE main." + quote_identifier(name));
-        } catch (const sqlite_error& e) {
+            db.execute((e.type == "view" ? "DROP VIEW main." : "DROP TABLE main.") +
+                       quote_identifier(e.name));
+            any = true;
+        } catch (const sqlite_error& error) {
             // A virtual table of a module that is not here. Litefeed makes none, so it is the owner's affair.
-            if (!e.is(SQLITE_ERROR)) throw;
+            if (!is_virtual(e) || !error.is(SQLITE_ERROR)) throw;
         }
     }
-    for (const std::string& name : tables)
-        db.execute("DROP TABLE IF EXISTS main." + quote_identifier(name));
-    return !triggers.empty() || !views.empty() || !tables.empty();
+    return any;
 }
 
 std::size_t log_key_parts(const connection& db) {

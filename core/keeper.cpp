@@ -188,7 +188,11 @@ keeper& keeper::operator=(keeper&&) noexcept = default;
 keeper::~keeper() = default;
 
 keeper keeper::open(const std::string& path, bool serving) {
-    return keeper(std::make_unique<impl>(path, serving));
+    try {
+        return keeper(std::make_unique<impl>(path, serving));
+    } catch (const sqlite_error& e) {
+        throw_cannot("cannot open " + path, e);
+    }
 }
 
 watch_report keeper::watch(const std::vector<std::string>& tables, const watch_options& options,

@@ -23,7 +23,11 @@ void rename(feed_writer& to, watched_table& t, const capture_state& state, repai
     t.problem = state.why;  // rules for the old name hold for the new one, too
     to.end_table(t);
     report.dropped.push_back(t.name);
+    // One that was dropped for it may have borne the name, and is captured under it again.
+    if (names_watched(to.tables(), state.now_called)) return;
     watched_table successor = to.fresh(state.now_called, t.options);
+    successor.keeping = t.keeping;
+    successor.contract = t.contract;
     begin_again(to, successor, reset_reason::enabled, report);
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "core/own_names.hpp"
 #include "core/sql_text.hpp"
 
 namespace litefeed {
@@ -282,7 +283,9 @@ std::string refused_name(std::string_view name) {
         return same_name(name.substr(0, prefix.size()), prefix);
     };
     if (begins("sqlite_")) return "it is SQLite's own";
-    if (begins("litefeed_")) return "it is litefeed's own";
+    if (is_own_table(name)) return "it is litefeed's own";
+    if (begins("litefeed_"))
+        return "names that begin with litefeed_ are kept for litefeed's own tables";
     return {};
 }
 
@@ -326,11 +329,12 @@ inspected_table inspect_table(const connection& db, const schema& at, std::strin
 
 std::vector<std::string> owner_tables(const connection& db) {
     statement rows = db.prepare(
-        "SELECT s.name FROM main.sqlite_schema AS s WHERE s.type IN ('table', 'view') "
-        "AND s.name NOT LIKE 'sqlite!_%' ESCAPE '!' AND s.name NOT LIKE 'litefeed!_%' ESCAPE '!' "
-        "ORDER BY s.rowid");
+        "SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view') "
+        "AND name NOT LIKE 'sqlite!_%' ESCAPE '!' ORDER BY rowid");
     std::vector<std::string> out;
-    while (rows.step()) out.emplace_back(rows.text(0));
+    while (rows.step()) {
+        if (!is_own_table(rows.text(0))) out.emplace_back(rows.text(0));
+    }
     return out;
 }
 

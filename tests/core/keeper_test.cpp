@@ -491,6 +491,75 @@ TEST_CASE("repair: a renamed table ends under its old name and begins under its 
     CHECK(f.logged("INSERT INTO s VALUES(7,7,7)") == "i[7]");
 }
 
+TEST_CASE("what only begins as litefeed's names do is the owner's, and is never dropped") {
+    owner_file f(notes);
+    f.sql(
+        "CREATE TABLE litefeed_notes(id INTEGER PRIMARY KEY, v); INSERT INTO litefeed_notes "
+        "VALUES(1, 'mine'); CREATE VIEW litefeed_view AS SELECT * FROM litefeed_notes; CREATE "
+        "TRIGGER litefeed_mine AFTER INSERT ON t BEGIN UPDATE litefeed_notes SET v = 'fired'; END; "
+        "CREATE TABLE litefeed_7_things(a)");
+    const std::string before =
+        f.rows("SELECT name, sql FROM sqlite_schema WHERE name LIKE 'litefeed%' ORDER BY name");
+    watch(f, {"t"});
+    f.sql("DROP TABLE litefeed_meta");
+    CHECK(repaired(f) == "t: feed_restored");
+    f.sql("DELETE FROM litefeed_tables");
+    CHECK(repaired(f) == "t: feed_restored");
+    f.sql("INSERT INTO t VALUES(77, 77, 77)");
+    CHECK(f.rows("SELECT v FROM litefeed_notes") == "fired");
+    CHECK(keeper::open(f.path(), false).unwatch_all() == std::vector<std::string>{"t"});
+    CHECK(f.rows("SELECT name, sql FROM sqlite_schema WHERE name LIKE 'litefeed%' ORDER BY name") ==
+          before);
+    CHECK(keeper::open(f.path(), false).unwatch_all().empty());
+}
+
+TEST_CASE("repair: a renamed table keeps what becomes of its entries") {
+    owner_file f(notes);
+    (void)keeper::open(f.path(), false).watch({"t"}, {}, {.latest = true, .retention_s = 99});
+    f.sql("ALTER TABLE t RENAME TO s");
+    repaired(f);
+    CHECK(f.rows("SELECT keep, retention_s FROM litefeed_tables WHERE name = 's'") == "latest|99");
+}
+
+TEST_CASE("repair: one table drops another and takes its name, and is watched once") {
+    for (const bool first_goes : {true, false}) {
+        CAPTURE(first_goes);
+        owner_file f(notes);
+        f.sql("CREATE TABLE s(id INTEGER PRIMARY KEY, w)");
+        watch(f, {first_goes ? "t" : "s", first_goes ? "s" : "t"});
+        feed reads = feed_of(f);
+        const answer a = ask(reads, from_now{});
+        f.sql("DROP TABLE t; ALTER TABLE s RENAME TO t; INSERT INTO t VALUES(5, 'five')");
+        (void)repaired(f);
+        CHECK(repaired(f) == "");
+        CHECK(f.rows("SELECT count(*) FROM litefeed_tables WHERE watched AND name = 't'") == "1");
+        const answer after = ask(reads, a.next, {.snapshot = true});
+        CHECK(told(after).find("t read 5") != std::string::npos);
+        CHECK(f.logged("INSERT INTO t VALUES(7, 7)") == "i[7]");
+    }
+}
+
+TEST_CASE("what is hidden stays hidden under a new name, also when the feed begins again") {
+    for (const std::string how : {"SELECT 1", "UPDATE litefeed_meta SET lineage = 'x'",
+                                  "DROP TABLE litefeed_log", "DROP TABLE litefeed_meta"}) {
+        CAPTURE(how);
+        owner_file f("CREATE TABLE t(id INTEGER PRIMARY KEY, shown, secret)");
+        f.sql("INSERT INTO t VALUES(1, 'to see', 'not to see')");
+        watch(f, {"t"});
+        f.sql("ALTER TABLE t RENAME TO s");
+        repaired(f);
+        f.sql(how);
+        repaired(f);
+        for (const column_rules& rules :
+             {column_rules{{{"t", {"secret"}}}, {}}, column_rules{{}, {{"t", {"shown"}}}},
+              column_rules{{{"t", {"secret"}}, {"S", {"id2"}}}, {}}}) {
+            feed reads = feed_of(f, {.columns = rules, .serving = true});
+            const answer all = ask(reads, from_nothing{});
+            CHECK(all.changes.bytes.find("not to see") == std::string::npos);
+        }
+    }
+}
+
 TEST_CASE("repair: a dropped table is told as gone, once, and comes back under its name") {
     owner_file f(notes);
     watch(f, {"t"});

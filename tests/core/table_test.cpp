@@ -251,7 +251,7 @@ TEST_CASE("the owner's tables are listed in order of creation, ours and SQLite's
     const owner_file f(
         "CREATE TABLE b(x INTEGER PRIMARY KEY AUTOINCREMENT); CREATE VIEW v AS SELECT 1; CREATE "
         "TABLE a(x);"
-        "CREATE TABLE litefeedx(x); CREATE TABLE litefeed_x(x)");
+        "CREATE TABLE litefeedx(x); CREATE TABLE litefeed_log(x)");
     const connection db(f.path(), connection::access::read_only, 0);
     CHECK(owner_tables(db) == std::vector<std::string>{"b", "v", "a", "litefeedx"});
 }

@@ -209,8 +209,10 @@ def test_a_virtual_table_of_an_unknown_kind_stops_nothing(database, server):
             c.execute("INSERT INTO sqlite_schema VALUES('table',?,?,0,?)", (name, name, f"CREATE VIRTUAL TABLE {name} USING nobody_knows(a)"))
     feed = server(db, "--watch-all")
     replica = Replica().catch_up(feed)
+    lineage = feed.get("/status").json()["lineage"]
     db.run("ALTER TABLE notes ADD COLUMN more")
     replica.catch_up(feed).assert_equals(db, "notes")
+    assert feed.get("/status").json()["lineage"] == lineage
 
 
 # Litefeed's own tables, as others left them
