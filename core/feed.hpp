@@ -51,8 +51,9 @@ struct change {
     change_op op{};
     stamp at;                 ///< 0 for `read`
     span key;                 ///< empty for `truncate`
-    span row;                 ///< empty for `delete` and `truncate`, and when `too_large` is set
+    span row;                 ///< empty for `delete` and `truncate`, `too_large` and `unreadable`
     std::size_t too_large{};  ///< bytes of a row over `row_bytes_max`; else 0
+    bool unreadable = false;  ///< SQLite cannot compute a generated column of the row
 };
 
 /// Changes in the order to apply them. Owns its bytes; move it freely.

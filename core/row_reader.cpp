@@ -161,6 +161,22 @@ void row_reader::bind_key(statement& to, const statement& from, int first_column
 bool row_reader::find(const statement& from, int first_column, change& to, std::string& bytes) {
     const std::size_t before = bytes.size();
     try {
+        const std::optional<bool> found = find_small(from, first_column, to, bytes);
+        return found ? *found : find_large(from, first_column, to, bytes);
+    } catch (const sqlite_error& e) {
+        // The row is there, for its key was found; a generated column of it cannot be computed.
+        if (!e.is(SQLITE_ERROR)) throw;
+    }
+    bytes.resize(before);
+    to.unreadable = true;
+    return true;
+}
+
+// Whether the row is there; nothing when it is too large to be loaded unseen.
+std::optional<bool> row_reader::find_small(const statement& from, int first_column, change& to,
+                                           std::string& bytes) {
+    const std::size_t before = bytes.size();
+    try {
         use row(find_);
         bind_key(find_, from, first_column);
         const record_limit bound(db_, record_bytes_max_);
@@ -169,9 +185,9 @@ bool row_reader::find(const statement& from, int first_column, change& to, std::
         return true;
     } catch (const sqlite_error& e) {
         if (!e.is(SQLITE_TOOBIG)) throw;
+        bytes.resize(before);
     }
-    bytes.resize(before);
-    return find_large(from, first_column, to, bytes);
+    return std::nullopt;
 }
 
 // A record beyond the limit: what may leave the house of it can still be little.
@@ -338,8 +354,9 @@ void row_reader::scan(const place& from, const gone_key& gone,
             }
             if (!standing) return;
         } catch (const sqlite_error& e) {
-            // A large row ended the scan before it was read: it is told by its key, and the scan goes on behind it.
-            if (keys_only || !e.is(SQLITE_TOOBIG)) throw;
+            // A row that is too large, or cannot be computed, ended the scan before it was read: it is told by its key,
+            // and the scan goes on behind it.
+            if (keys_only || (!e.is(SQLITE_TOOBIG) && !e.is(SQLITE_ERROR))) throw;
             keys_only = true;
             continue;
         }

@@ -26,7 +26,7 @@ class row_reader {
     change::span append_key(const statement& from, int first_column, std::string& bytes) const;
 
     /// Looks for the row of the key in the columns from `first_column` on of `from` (a log entry): by class and bytes,
-    /// not by the column's collation. Fills `row` and `too_large`; false when it is gone.
+    /// not by the column's collation. Fills `row`, `too_large` or `unreadable`; false when it is gone.
     bool find(const statement& from, int first_column, change& to, std::string& bytes);
 
     /// Where a first read goes on: behind `last_key`, or behind the key with that prefix and hash when it was cut.
@@ -42,7 +42,7 @@ class row_reader {
     /// `errc::malformed_cursor` as boost::system::system_error when the place does not fit the table's key.
     void scan(const place& from, const gone_key& gone,
               const std::function<bool(const statement&, int)>& each);
-    /// Appends the visible columns of the row that `scan` stands on; fills `row` and `too_large`.
+    /// Appends the visible columns of the row that `scan` stands on; fills what `find` does.
     void append_row(const statement& row, int key_column, change& to, std::string& bytes);
     /// The place behind the row that `scan` stands on.
     [[nodiscard]] place place_of(const statement& row, int key_column) const;
@@ -54,6 +54,8 @@ class row_reader {
     [[nodiscard]] std::optional<row_key> find_cut(const row_key& prefix, std::uint64_t hash) const;
     void read_key(const statement& row, int key_column, row_key& key) const;
     void bind_key(statement& to, const statement& from, int first_column) const;
+    std::optional<bool> find_small(const statement& from, int first_column, change& to,
+                                   std::string& bytes);
     bool find_large(const statement& from, int first_column, change& to, std::string& bytes);
     [[nodiscard]] std::optional<std::size_t> stored_bytes(const statement& from,
                                                           int first_column) const;

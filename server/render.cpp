@@ -26,7 +26,7 @@ std::vector<std::string> beginnings(const delta& d) {
     return out;
 }
 
-/// The row, or how large it is; nothing for a change without one.
+/// The row, or why it does not come; nothing for a change without one.
 void append_row(std::string& out, const delta& d, const change& c) {
     if (c.row.size > 0) {
         out += R"(,"row":)";
@@ -34,6 +34,8 @@ void append_row(std::string& out, const delta& d, const change& c) {
     } else if (c.too_large > 0) {
         out += R"(,"too_large":)";
         append_number(out, static_cast<std::int64_t>(c.too_large));
+    } else if (c.unreadable) {
+        out += R"(,"unreadable":true)";
     }
 }
 

@@ -49,9 +49,11 @@ class source {
     [[nodiscard]] const std::string& trouble() const { return words_; }
 
   private:
+    /// SQLITE_ERROR says something of one statement, and nothing of the file.
     [[nodiscard]] static bool unusable(const error_code& e) {
-        return e.category() == sqlite_category();
+        return e.category() == sqlite_category() && e.value() != sqlite_statement_error;
     }
+    static constexpr int sqlite_statement_error = 1;
     /// A look at whether the file moved proves nothing of what is in it.
     template <class Answer>
     static constexpr bool is_look = std::is_same_v<Answer, result<bool>>;

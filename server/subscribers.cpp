@@ -76,8 +76,13 @@ void subscribers::join(tcp_socket socket, const events_request& want, bool chunk
 void subscribers::ring() {
     const auto now = steady::now();
     iterating_ = true;
-    for (auto& [kind, g] : groups_) {
-        // Each group's reads may find the file unusable, and then there is no feed for the next.
+    // Each group's reads may find the file unusable (a page of one table is broken), and then there is no feed for the
+    // next: so the next ring begins behind it, and all have their turn.
+    auto next = lost_at_ ? groups_.upper_bound(*lost_at_) : groups_.begin();
+    lost_at_.reset();
+    for (std::size_t i = 0; i < groups_.size(); ++i, ++next) {
+        if (next == groups_.end()) next = groups_.begin();
+        auto& [kind, g] = *next;
         const auto* feed = from_.own().ready();
         if (feed == nullptr) break;
         g->blocks.forget();
@@ -87,8 +92,9 @@ void subscribers::ring() {
         g->newest = newest;
         g->epoch = epoch_;
         g->unanswered = false;
-        for (std::size_t i = 0; i < g->seats.size() && !g->unanswered; ++i)
-            advance(*g->seats[i].who);
+        for (std::size_t seat = 0; seat < g->seats.size() && !g->unanswered; ++seat)
+            advance(*g->seats[seat].who);
+        if (from_.own().ready() == nullptr) lost_at_ = kind;
     }
     iterating_ = false;
     bury();

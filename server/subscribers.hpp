@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <unordered_map>
@@ -92,7 +93,8 @@ class subscribers {
     std::size_t count_ = 0;
     std::uint64_t epoch_ = 1;
     bool iterating_ = false;
-    steady::time_point again_at_;  ///< earliest ring for those who are unanswered
+    std::optional<stream_kind> lost_at_;  ///< whose reads found the file unusable at the last ring
+    steady::time_point again_at_;         ///< earliest ring for those who are unanswered
     std::string bye_reason_;
     std::minstd_rand random_;
 };

@@ -310,6 +310,52 @@ TEST_CASE("a row over the limit comes as its key and its size, one at the limit 
     CHECK(row_of(a.changes, 1) == "");
 }
 
+TEST_CASE("a row that SQLite cannot compute comes as its key, and the others come whole") {
+    owner_file f;
+    // As a program with a newer SQLite, whose json_extract takes more than ours.
+    sqlite3_create_function(
+        f.get(), "json_extract", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, nullptr,
+        [](sqlite3_context* c, int, sqlite3_value**) { sqlite3_result_int(c, 5); }, nullptr,
+        nullptr);
+    f.sql("CREATE TABLE t(id INTEGER PRIMARY KEY, j TEXT, g AS (json_extract(j, '$.a')))");
+    watch(f, {"t"}, {.skip_unchanged = true});
+    feed reads = feed_of(f);
+    const answer begun = ask(reads, from_now{});
+    f.sql(
+        "INSERT INTO t(id, j) VALUES(1, '{\"a\": 5}'), (2, 'no json'), (3, 'none either'), (4, "
+        "'{}')");
+    f.sql("UPDATE t SET j = 'still none' WHERE id = 3");
+    for (const position& from : {position(begun.next), position(from_nothing{})}) {
+        for (const int rows_max : {1, 2, 100}) {
+            CAPTURE(rows_max);
+            std::map<std::string, std::string> got;
+            question q = question_from(from);
+            q.rows_max = rows_max;
+            for (bool more = true; more;) {
+                const answer a = reads.changes(q).value();
+                for (std::size_t i = 0; i < a.changes.changes.size(); ++i) {
+                    const change& c = a.changes.changes[i];
+                    got[std::string(a.changes.text(c.key))] =
+                        c.unreadable ? "unreadable" : std::string(a.changes.text(c.row));
+                    CHECK(c.unreadable == (c.row.size == 0));
+                }
+                q.from = a.next;
+                more = a.more;
+            }
+            CHECK(got == std::map<std::string, std::string>{
+                             {R"({"id":1})", R"({"id":1,"j":"{\"a\": 5}","g":5})"},
+                             {R"({"id":2})", "unreadable"},
+                             {R"({"id":3})", "unreadable"},
+                             {R"({"id":4})", R"({"id":4,"j":"{}","g":null})"}});
+        }
+    }
+    f.sql("DELETE FROM t WHERE id = 2");
+    CHECK(told(ask(reads, ask(reads, begun.next).next)) == "");
+    feed hidden = feed_of(f, {.columns = {{{"t", {"g"}}}, {}}});
+    CHECK(told(ask(hidden, begun.next)).find("delete 2") != std::string::npos);
+    for (const change& c : ask(hidden, begun.next).changes.changes) CHECK(!c.unreadable);
+}
+
 TEST_CASE("generated columns are told like any other, hidden ones of SQLite's own never") {
     owner_file f(
         "CREATE TABLE t(id INTEGER PRIMARY KEY, a, g AS (a || '!'), s AS (a + 1) STORED); INSERT "

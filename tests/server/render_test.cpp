@@ -76,6 +76,14 @@ TEST_CASE("a row that is too large is its key and its size") {
     CHECK(json(a).find(R"("key":{"id":1},"too_large":70000000})") != std::string::npos);
 }
 
+TEST_CASE("a row that SQLite cannot compute is its key and says so") {
+    answer a;
+    a.changes.tables = {"notes"};
+    add(a, 0, change_op::update, 1, R"({"id":1})", "");
+    a.changes.changes[0].unreadable = true;
+    CHECK(json(a).find(R"("key":{"id":1},"unreadable":true})") != std::string::npos);
+}
+
 TEST_CASE("a reset stands beside the changes") {
     auto a = two_tables();
     a.changes.changes.clear();
