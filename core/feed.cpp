@@ -154,26 +154,34 @@ struct feed::impl {
         return out;
     }
 
-    std::vector<table_status> tables() {
-        feed_view::snapshot now(*view);
-        std::vector<table_status> out;
-        if (!now.installed()) return out;
-        struct counts {
-            std::int64_t entries{}, touched{};
-            stamp newest;
-            std::int64_t generation_ms{};
-        };
-        std::unordered_map<std::int64_t, counts> of;
+    struct log_counts {
+        std::int64_t entries{}, touched{};
+        stamp newest;
+    };
+
+    static std::unordered_map<std::int64_t, log_counts> count_entries(
+        const feed_view::snapshot& now, std::int64_t effort_max) {
+        if (effort_max > 0 && now.head().n - now.state().floor.n > effort_max)
+            throw boost::system::system_error(make_error_code(errc::too_long));
+        std::unordered_map<std::int64_t, log_counts> out;
         statement rows = now.db().prepare(
-            "SELECT table_id, count(*), sum(op = 't'), max(seq), max(CASE op WHEN 'g' THEN at_ms "
-            "END) FROM main.litefeed_log "
+            "SELECT table_id, count(*), sum(op = 't'), max(seq) FROM main.litefeed_log "
             "GROUP BY table_id");
         while (rows.step())
-            of[rows.integer(0)] = {
-                rows.integer(1), rows.integer(2), {rows.integer(3)}, rows.integer(4)};
+            out[rows.integer(0)] = {rows.integer(1), rows.integer(2), {rows.integer(3)}};
+        return out;
+    }
+
+    tables_status tables(const tables_question& q) {
+        feed_view::snapshot now(*view);
+        tables_status out;
+        if (!now.installed()) return out;
+        out.head = now.head();
+        std::unordered_map<std::int64_t, log_counts> counts;
+        if (q.counts) counts = count_entries(now, q.effort_max);
         for (const auto& t : now.tables().tables()) {
             if (!t->row.watched) continue;
-            const counts& c = of[t->row.table_id];
+            const log_counts& c = counts[t->row.table_id];
             table_status s;
             s.name = t->row.name;
             s.key = t->row.key_columns;
@@ -184,7 +192,7 @@ struct feed::impl {
             s.generation_id = t->row.generation_id;
             s.reason = t->row.reason;
             s.generation_at = t->row.generation_at;
-            s.generation_ms = c.generation_ms != 0 ? c.generation_ms : t->row.updated_ms;
+            s.generation_ms = now.log().time_at(t->row.generation_at).value_or(t->row.updated_ms);
             s.head = c.newest;
             s.entries = c.entries;
             s.touched = c.touched;
@@ -197,7 +205,7 @@ struct feed::impl {
             } else if (!t->row.problem.empty()) {
                 s.problem = t->row.problem;
             }
-            out.push_back(std::move(s));
+            out.tables.push_back(std::move(s));
         }
         return out;
     }
@@ -224,7 +232,7 @@ struct feed::impl {
         out.retention_s = state.retention_s;
         out.installed_ms = state.installed_ms;
         out.compacted_ms = state.compacted_ms;
-        out.entries = now.db().integer("SELECT count(*) FROM main.litefeed_log");
+        out.entries = std::max<std::int64_t>(0, out.head.n - out.floor.n - out.folded);
         for (const auto& t : now.tables().tables()) {
             if (t->row.watched && !t->problem.empty())
                 out.problems.push_back(t->row.name + ": " + t->problem);
@@ -328,8 +336,8 @@ result<std::optional<std::string>> feed::unknown(const selection& want) {
     });
 }
 
-result<std::vector<table_status>> feed::tables() {
-    return guarded(*impl_, [&] { return impl_->tables(); });
+result<tables_status> feed::tables(const tables_question& q) {
+    return guarded(*impl_, [&] { return impl_->tables(q); });
 }
 
 result<feed_status> feed::status() {

@@ -124,13 +124,24 @@ struct table_status {
     std::string generation_id;
     std::string reason;  ///< why the generation began: a reset_reason's word
     stamp generation_at;
-    std::int64_t generation_ms{};       ///< UTC Unix ms
+    std::int64_t generation_ms{};  ///< UTC Unix ms
+    // Only where they were asked for:
     stamp head;                         ///< newest entry of this table; 0: none
     std::int64_t entries{}, touched{};  ///< touched: entries that only guards wrote
     std::int64_t contract{};
     std::string keep;                    ///< "window" or "latest"
     std::int64_t retention_s{};          ///< its window, or the file's
     std::optional<std::string> problem;  ///< why it cannot be answered truly now
+};
+
+struct tables_question {
+    bool counts = false;          ///< the log's entries of each table, too: reads the whole log
+    std::int64_t effort_max = 0;  ///< as in `question`
+};
+
+struct tables_status {
+    stamp head;
+    std::vector<table_status> tables;
 };
 
 struct feed_status {
@@ -219,7 +230,8 @@ class feed {
 
     /// The first name of `want` that is not known to the log, if any. Reads the schema when it moved.
     [[nodiscard]] result<std::optional<std::string>> unknown(const selection& want);
-    [[nodiscard]] result<std::vector<table_status>> tables();
+    /// The tables that are watched. Errors beside the common ones: errc::too_long.
+    [[nodiscard]] result<tables_status> tables(const tables_question& q = {});
     [[nodiscard]] result<feed_status> status();
     /// Moves with all that `tables` and `rows` say, for ETags.
     [[nodiscard]] result<std::string> version();

@@ -51,6 +51,13 @@ std::optional<std::uint32_t> log_reader::digest_at(stamp at) {
     return entry_digest(row->integer(0), op.empty() ? ' ' : op.front(), row->integer(2), key);
 }
 
+std::optional<std::int64_t> log_reader::time_at(stamp at) {
+    use row(entry_);
+    row->bind(1, at.n);
+    if (!row->step()) return std::nullopt;
+    return row->integer(2);
+}
+
 // Thinning takes entries from the log's beginning and raises the floor, or leaves their digests; and never the newest. So
 // a beginning that is not there, or a head below one that was there, is a log that somebody cut.
 bool log_reader::is_lost(stamp floor, stamp head, stamp lowest, stamp known) {

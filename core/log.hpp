@@ -39,6 +39,8 @@ class log_reader {
 
     /// The digest of the entry at `at`, also of one that was folded; none when there was no such entry.
     [[nodiscard]] std::optional<std::uint32_t> digest_at(stamp at);
+    /// When the entry at `at` was written, UTC Unix ms; none when it is not there.
+    [[nodiscard]] std::optional<std::int64_t> time_at(stamp at);
     /// The cursor at `at`; of digest 0 where there was no such entry.
     [[nodiscard]] rest_cursor cursor_at(stamp at, const meta& m);
     /// How many entries of (after, through] were folded.

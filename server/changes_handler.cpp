@@ -65,6 +65,9 @@ task<response> answer_changes(loop* of, const request* asked, target at, int soc
     auto read = read_changes(*asked, at);
     if (!read) co_return to_response(read.error());
     changes_request want = std::move(*read);
+    // What one waiter for "from now on" was told is nothing for the next, whose now is another.
+    const bool same_for_all =
+        want.wait.count() == 0 || !std::holds_alternative<from_now>(want.ask.from);
     const auto deadline = steady::now() + with_jitter(want.wait);
     for (;;) {
         read_answer ask = [&q = want.ask](feed& f, std::int64_t effort_max) {
@@ -81,7 +84,7 @@ task<response> answer_changes(loop* of, const request* asked, target at, int soc
         const bool told = want.wait.count() == 0 || worth_telling(*got, want.until);
         if (told || of->stopping() || steady::now() >= deadline) {
             response out = to_response(*got, want.format);
-            if (told) of->answers().put(*asked, out, moves);
+            if (told && same_for_all) of->answers().put(*asked, out, moves);
             co_return out;
         }
 

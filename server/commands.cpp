@@ -115,11 +115,11 @@ int run_unwatch(const std::string& database, const std::vector<std::string>& tab
 int run_status(const std::string& database, bool as_json) {
     auto from = feed::open(database, {.read_only = true, .busy_timeout = patience});
     const auto status = from.status();
-    const auto tables = from.tables();
+    const auto tables = from.tables({.counts = true});
     if (!status) fail(database, status.error());
     if (!tables) fail(database, tables.error());
     if (as_json) {
-        auto list = tables_json(*tables, status->head);
+        auto list = tables_json(*tables);
         list.resize(list.size() - 2);  // the brace and the line end: more members follow
         list += R"(,"version":")";
         list += version;
@@ -132,20 +132,20 @@ int run_status(const std::string& database, bool as_json) {
                 std::to_string(status->file_bytes) + " bytes";
     if (status->wal_bytes > 0) line += " and " + std::to_string(status->wal_bytes) + " in the WAL";
     tell(line);
-    if (tables->empty()) {
+    if (tables->tables.empty()) {
         tell("nothing is watched: litefeed watch " + database + " TABLE");
         return 0;
     }
     tell("head " + std::to_string(status->head.n) + ", floor " + std::to_string(status->floor.n) +
          ", " + std::to_string(status->entries) + " entries");
-    for (const auto& t : *tables) tell(t);
+    for (const auto& t : tables->tables) tell(t);
     for (const auto& p : status->problems) tell("problem: " + p);
     return 0;
 }
 
 void tell_if_nothing_is_watched(const std::string& database, feed& from) {
     const auto tables = from.tables();
-    if (tables && tables->empty())
+    if (tables && tables->tables.empty())
         std::cerr << printable("litefeed: nothing is watched in " + database + ": litefeed watch " +
                                database + " TABLE")
                   << "\n";

@@ -37,7 +37,7 @@ task<reply> answer_events(loop* of, const request* asked, target at, bool surplu
     } else if (want.named) {
         const auto tables = own.call([](feed& f) { return f.tables(); });
         if (tables)
-            for (const auto& t : *tables)
+            for (const auto& t : tables->tables)
                 if (!can_name_event(t.name))
                     co_return to_response(
                         bad_parameter("names", t.name + " cannot be the name of an event."));

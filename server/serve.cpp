@@ -66,12 +66,12 @@ void tell_published(const serve_options& want) {
     if (!tables && tables.error() == errc::busy)
         throw not_now("cannot read " + database + ": another program holds it locked");
     if (!tables) throw cannot("cannot read " + database + ": " + tables.error().message());
-    (void)read_column_rules(want.server.columns, *tables);
-    if (tables->empty()) {
+    (void)read_column_rules(want.server.columns, tables->tables);
+    if (tables->tables.empty()) {
         spdlog::warn("nothing is watched in {}: litefeed watch {} TABLE", database, database);
         return;
     }
-    for (const auto& t : *tables) spdlog::info("publishes {}", t.name);
+    for (const auto& t : tables->tables) spdlog::info("publishes {}", t.name);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ feed source::open() const {
             if (!tables && tables.error() == errc::busy)
                 throw not_now("cannot read " + path_ + ": another program holds it locked");
             if (!tables) throw cannot("cannot read " + path_ + ": " + tables.error().message());
-            rules = columns_->read(*tables);
+            rules = columns_->read(tables->tables);
         }
         options.columns = std::move(*rules);
     }

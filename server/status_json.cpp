@@ -55,10 +55,10 @@ std::string utc_text(std::int64_t unix_ms) {
     return whole;
 }
 
-std::string tables_json(const std::vector<table_status>& tables, stamp head) {
+std::string tables_json(const tables_status& now) {
     json list = json::array();
-    for (const auto& t : tables) list.push_back(table_json(t));
-    return dump({{"head", head.n}, {"tables", std::move(list)}}) + "\n";
+    for (const auto& t : now.tables) list.push_back(table_json(t));
+    return dump({{"head", now.head.n}, {"tables", std::move(list)}}) + "\n";
 }
 
 std::string feed_members(const feed_status& s) {

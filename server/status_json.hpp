@@ -8,7 +8,7 @@
 namespace litefeed::server {
 
 /// The body of /tables: `{"head":…,"tables":[…]}`.
-[[nodiscard]] std::string tables_json(const std::vector<table_status>& tables, stamp head);
+[[nodiscard]] std::string tables_json(const tables_status& now);
 
 /// What is known of the file, as /status and `litefeed status --json` say it: two members, `feed` and `file`, without
 /// the braces around them.

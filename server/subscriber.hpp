@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "server/net.hpp"
 #include "server/shared_blocks.hpp"
@@ -38,9 +39,10 @@ class subscriber : public std::enable_shared_from_this<subscriber> {
     std::uint32_t token_id = 0;    ///< the token that it was opened with; 0 where none is needed
     bool announced = false;        ///< the client knows where the stream starts
     bool asking = false;           ///< the pool reads for it
-    bool leaving = false;          ///< `bye` follows what is on its way, then the end
-    bool parting = false;          ///< `bye` is on its way
-    steady::time_point progress;   ///< when the kernel last took a byte
+    /// Why `bye` follows what is on its way, and then the end: a word that outlives it; empty: it stays.
+    std::string_view leaving;
+    bool parting = false;         ///< `bye` is on its way
+    steady::time_point progress;  ///< when the kernel last took a byte
 
   private:
     written flush(steady::time_point now);

@@ -8,6 +8,8 @@ namespace litefeed::server {
 namespace {
 
 constexpr std::chrono::milliseconds unanswered_pause{20};
+// An owner's migration that takes a table away for longer than this means it.
+constexpr std::chrono::seconds unknown_patience{10};
 constexpr int send_buffer_bytes = 128 * 1024;
 
 }  // namespace
@@ -107,7 +109,7 @@ bool subscribers::unanswered() const {
 }
 
 void subscribers::advance(subscriber& s) {
-    if (s.ended() || s.sending() || s.asking || s.leaving) return;
+    if (s.ended() || s.sending() || s.asking || !s.leaving.empty()) return;
     auto& g = *s.home;
     if (!s.announced && !announce(s)) return;
     if (s.sending() || s.ended()) return;
@@ -156,6 +158,7 @@ block_ptr subscribers::block_after(subscriber& s) {
     q.effort_max = effort_inline;
     const auto a = from_.own().call([&](feed& f) { return f.changes(q); });
     if (a) {
+        g.unknown_since.reset();
         auto b = g.blocks.render(s.at, *a, epoch_);
         g.blocks.keep(s.at, b);
         return b;
@@ -169,8 +172,13 @@ block_ptr subscribers::block_after(subscriber& s) {
 
 /// Whatever it is, it may pass, and any status but 200 would end a stream for good: the group waits, and is rung again.
 void subscribers::hold(subscriber_group& g, const error_code& why) {
+    const auto now = steady::now();
     g.unanswered = true;
-    again_at_ = steady::now() + unanswered_pause;
+    again_at_ = now + unanswered_pause;
+    if (why != errc::unknown_table)
+        g.unknown_since.reset();
+    else if (!g.unknown_since)
+        g.unknown_since = now;
     if (why == errc::drifted) from_.repair([this] { again_at_ = {}; });
 }
 
@@ -207,7 +215,7 @@ void subscribers::told_by_pool(const std::shared_ptr<subscriber_group>& g, const
         if (!s || s->ended()) continue;
         s->asking = false;
         // Who is still writing its header asks again afterwards; so does who was not announced.
-        if (!b || s->sending() || !s->announced || s->leaving) {
+        if (!b || s->sending() || !s->announced || !s->leaving.empty()) {
             advance_later(*s);
             continue;
         }
@@ -230,7 +238,7 @@ void subscribers::wrote(subscriber& s, subscriber::written how) {
     } else if (how == subscriber::written::whole) {
         if (s.parting)
             drop(s);
-        else if (s.leaving)
+        else if (!s.leaving.empty())
             part(s);
         else
             advance(s);
@@ -269,9 +277,13 @@ void subscribers::probe(subscriber& s) {
 void subscribers::sweep() {
     const auto now = steady::now();
     iterating_ = true;
-    for (auto& [kind, g] : groups_)
-        for (auto& seat : g->seats)
+    for (auto& [kind, g] : groups_) {
+        const bool unknown = g->unknown_since && now - *g->unknown_since > unknown_patience;
+        for (auto& seat : g->seats) {
+            if (unknown) leave(*seat.who, "unknown_table");
             if (seat.beat.due(now) && !seat.who->ended()) look_at(seat, now);
+        }
+    }
     iterating_ = false;
     bury();
 }
@@ -314,23 +326,25 @@ void subscribers::give_heartbeat(subscriber& s) {
 
 void subscribers::say_bye(std::string_view reason,
                           const std::function<bool(const subscriber&)>& to) {
-    bye_reason_ = reason;
     iterating_ = true;
     for (auto& [kind, g] : groups_)
         for (auto& seat : g->seats) {
-            auto& s = *seat.who;
-            if (s.ended() || !to(s)) continue;
-            s.leaving = true;
-            if (!s.sending()) part(s);
+            if (!seat.who->ended() && to(*seat.who)) leave(*seat.who, reason);
         }
     iterating_ = false;
     bury();
 }
 
+void subscribers::leave(subscriber& s, std::string_view reason) {
+    if (s.ended() || !s.leaving.empty()) return;
+    s.leaving = reason;
+    if (!s.sending()) part(s);
+}
+
 void subscribers::part(subscriber& s) {
     // Who comes back where many were comes back later, and not all in one instant.
     const int spread = 1000 + static_cast<int>(std::min<std::size_t>(count_, 9000));
-    const auto last = s.home->blocks.bye(bye_reason_, between(5000, 5000 + spread));
+    const auto last = s.home->blocks.bye(s.leaving, between(5000, 5000 + spread));
     s.parting = true;
     count(stats_.frames);
     if (s.send(last, steady::now()) != subscriber::written::partly) drop(s);

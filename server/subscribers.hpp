@@ -31,6 +31,8 @@ struct subscriber_group : std::enable_shared_from_this<subscriber_group> {
     stamp newest;             ///< as of the last ring
     std::uint64_t epoch = 0;  ///< as of the last ring
     bool unanswered = false;  ///< the file was busy: ring again soon
+    /// Since when the log knows no table of one of its names; none: it does.
+    std::optional<steady::time_point> unknown_since;
     /// Those for whom the pool reads, by the place they stand at.
     std::unordered_map<std::string, std::vector<std::weak_ptr<subscriber>>> asked;
 };
@@ -56,6 +58,7 @@ class subscribers {
     /// Heartbeats, bookmarks and deadlines. A few times a second.
     void sweep();
     /// `bye` to each whom `to` names, then the end. What is still being written is given until `abandon`.
+    /// `reason` outlives the set.
     void say_bye(std::string_view reason, const std::function<bool(const subscriber&)>& to);
     void abandon();
 
@@ -81,6 +84,7 @@ class subscribers {
     void look_at(subscriber_group::seat&, steady::time_point now);
     bool give_bookmark(subscriber&);
     void give_heartbeat(subscriber&);
+    void leave(subscriber&, std::string_view reason);
     void part(subscriber&);
     void bury();
     std::chrono::milliseconds between(int low, int high);
@@ -95,7 +99,6 @@ class subscribers {
     bool iterating_ = false;
     std::optional<stream_kind> lost_at_;  ///< whose reads found the file unusable at the last ring
     steady::time_point again_at_;         ///< earliest ring for those who are unanswered
-    std::string bye_reason_;
     std::minstd_rand random_;
 };
 

@@ -7,25 +7,21 @@ namespace {
 
 struct seen_tables {
     std::string version;
-    std::vector<table_status> tables;  ///< not read when the version is the known one
-    stamp head;
+    tables_status now;  ///< not read when the version is the known one
 };
 
 using read_tables = std::function<result<seen_tables>(feed&, std::int64_t)>;
 
 /// The version first: tables read after it are at least as new, so a stale pair can only lead to one more request.
-result<seen_tables> see(feed& f, const std::string& known) {
+result<seen_tables> see(feed& f, const std::string& known, std::int64_t effort_max) {
     auto version = f.version();
     if (!version) return version.error();
     seen_tables out;
     out.version = std::move(*version);
     if (out.version == known) return out;
-    auto tables = f.tables();
-    if (!tables) return tables.error();
-    out.tables = std::move(*tables);
-    auto status = f.status();
-    if (!status) return status.error();
-    out.head = status->head;
+    auto now = f.tables({.counts = true, .effort_max = effort_max});
+    if (!now) return now.error();
+    out.now = std::move(*now);
     return out;
 }
 
@@ -39,7 +35,9 @@ task<response> answer_tables(loop* of, const request* asked, target at) {
     const auto self = fingerprint("tables");
     std::string version;
     if (asked->if_none_match) version = known_version(*asked->if_none_match, self);
-    read_tables ask = [&version](feed& f, std::int64_t) { return see(f, version); };
+    read_tables ask = [&version](feed& f, std::int64_t effort_max) {
+        return see(f, version, effort_max);
+    };
     result<seen_tables> got = co_await of->reading().ask<seen_tables>(ask);
     if (!got) {
         const problem why = to_problem(got.error(), *of);
@@ -54,8 +52,8 @@ task<response> answer_tables(loop* of, const request* asked, target at) {
         co_return out;
     }
     out.content_type = "application/json";
-    out.field("Litefeed-Head", std::to_string(got->head.n));
-    out.body = tables_json(got->tables, got->head);
+    out.field("Litefeed-Head", std::to_string(got->now.head.n));
+    out.body = tables_json(got->now);
     co_return out;
 }
 

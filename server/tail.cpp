@@ -36,7 +36,7 @@ int run_tail(const std::string& database, question ask) {
     source from(database, {.read_only = true, .serving = true});
     if (from.ready() == nullptr) spdlog::warn("{}; waiting until that is over", from.trouble());
     const auto tables = from.call([](feed& f) { return f.tables(); });
-    if (tables && tables->empty())
+    if (tables && tables->tables.empty())
         spdlog::warn("nothing is watched in {}: litefeed watch {} TABLE", database, database);
     bool ask_now = true;
     for (;;) {

@@ -54,7 +54,7 @@ TEST_CASE(
     const answer empty = ask(reads, from_now{});
     CHECK(empty.head == stamp{0});
     CHECK_FALSE(empty.more);
-    CHECK(reads.tables().value().empty());
+    CHECK(reads.tables().value().tables.empty());
     CHECK(reads.status().value().head == stamp{0});
     CHECK(reads.look().value().head == stamp{0});
     CHECK(reads.rows(all_rows("t")).error() == make_error_code(errc::unknown_table));
@@ -196,8 +196,8 @@ TEST_CASE("where nobody repairs, every answer starts the table over and the stat
         "puts it in order";
     CHECK(status.problems[0] == "t: " + why);
     CHECK(status.read_only);
-    CHECK(reads.tables().value().at(0).problem == why);
-    CHECK_FALSE(reads.tables().value().at(1).problem.has_value());
+    CHECK(reads.tables().value().tables.at(0).problem == why);
+    CHECK_FALSE(reads.tables().value().tables.at(1).problem.has_value());
     REQUIRE(reads.look().has_value());
     REQUIRE(keeper_of(f).repair().has_value());
     CHECK(reads.look().value().ask_again);
@@ -224,7 +224,7 @@ TEST_CASE("hidden columns never leave the house, kept ones do beside the key") {
     feed hidden = feed_of(f, hide);
     CHECK(rows_text(hidden) ==
           "{\"id\":1}{\"id\":1,\"u\":\"a\"} {\"id\":2}{\"id\":2,\"u\":\"b\"} ");
-    CHECK(hidden.tables().value().at(0).columns.size() == 2);
+    CHECK(hidden.tables().value().tables.at(0).columns.size() == 2);
     feed_options only;
     only.columns.only["t"] = {"v"};
     feed kept = feed_of(f, only);
@@ -284,8 +284,9 @@ TEST_CASE(
     CHECK(reset_of(told_once) == "schema_changed: t");
     CHECK(reset_of(ask(hidden, told_once.next)) == "");
     CHECK(rows_text(hidden).empty());
-    CHECK(hidden.tables().value().at(0).columns.empty());
-    CHECK(contains(hidden.tables().value().at(0).problem.value_or(""), "fits its columns no more"));
+    CHECK(hidden.tables().value().tables.at(0).columns.empty());
+    CHECK(contains(hidden.tables().value().tables.at(0).problem.value_or(""),
+                   "fits its columns no more"));
     CHECK(hidden.status().value().problems.size() == 1);
     f.sql("INSERT INTO s VALUES(7); UPDATE t SET plain = 'secret'");
     CHECK(told(ask(hidden, told_once.next)) == "s insert 7");
@@ -382,7 +383,7 @@ TEST_CASE("tables tell key, columns, generation and entries") {
     watch(f, {"t", "s"});
     feed reads = feed_of(f);
     f.sql("INSERT OR IGNORE INTO t VALUES(1,1,1); UPDATE t SET v = 1");
-    const auto all = reads.tables().value();
+    const auto all = reads.tables({.counts = true}).value().tables;
     REQUIRE(all.size() == 2);
     CHECK(all[0].name == "t");
     CHECK(all[0].key == std::vector<std::string>{"id"});

@@ -610,10 +610,10 @@ TEST_CASE("repair: a table that cannot be watched any more is told as gone, with
     CHECK(repaired(f) == "");
     CHECK(f.logged("INSERT INTO t VALUES(7,7,7)") == "");
     feed reads = feed_of(f);
-    CHECK(reads.tables().value().at(0).problem.has_value());
+    CHECK(reads.tables().value().tables.at(0).problem.has_value());
     f.sql("DROP INDEX bad");
     CHECK(repaired(f) == "t: triggers_restored");
-    CHECK_FALSE(reads.tables().value().at(0).problem.has_value());
+    CHECK_FALSE(reads.tables().value().tables.at(0).problem.has_value());
 }
 
 TEST_CASE("repair: VACUUM renumbers rowids, so a table keyed by them starts over") {

@@ -258,6 +258,14 @@ def test_a_long_poll_of_now_waits_for_the_next_change(notes):
     assert told(feed.changes(wait=10)) == [("insert", 1)]
 
 
+def test_what_one_who_waits_for_now_was_told_is_not_told_to_the_next(notes):
+    db, feed = notes
+    threading.Timer(0.2, lambda: db.run("INSERT INTO notes(title) VALUES('a')")).start()
+    assert told(feed.changes(since="now", wait=10)) == [("insert", 1)]
+    threading.Timer(0.5, lambda: db.run("INSERT INTO notes(title) VALUES('b')")).start()
+    assert told(feed.changes(since="now", wait=10)) == [("insert", 2)]
+
+
 def test_a_long_poll_answers_at_once_when_there_is_something(notes):
     db, feed = notes
     db.run("INSERT INTO notes(title) VALUES('a')")

@@ -7,6 +7,8 @@ import pytest
 from harness.http_wire import query
 from harness.reading import told
 from harness.replica import Replica
+from harness.tools import litefeed
+from harness.waiting import eventually
 
 
 def add(db, *titles):
@@ -385,3 +387,22 @@ def test_a_commit_after_a_pause_is_told_at_once(journal, database, server):
             stream.delta()
             took.append(time.monotonic() - begin)
     assert sorted(took)[2] < 0.1, took
+
+
+def test_a_stream_of_a_table_that_stays_away_is_told_goodbye(database, server):
+    db = database()
+    litefeed("watch", db.path, "notes")
+    feed = server(db)
+    with feed.events(table="notes") as gone, feed.events() as all_of_it:
+        gone.start(), all_of_it.start()
+        litefeed("unwatch", db.path, "--all")
+        time.sleep(4)
+        litefeed("watch", db.path, "notes")
+        db.run("INSERT INTO notes(title) VALUES('back again')")
+        eventually(lambda: gone.delta(within_s=5).get("reset"))
+        litefeed("unwatch", db.path, "--all")
+        began = time.monotonic()
+        assert gone.next_of("bye", within_s=20).json() == {"reason": "unknown_table"}
+        assert gone.next() is None and 9 < time.monotonic() - began < 14
+        assert not all_of_it.ended
+        assert feed.get("/events?table=notes").problem()[0] == "unknown-table"
