@@ -11,7 +11,7 @@ enum class errc {
     busy = 1,  ///< another connection holds a lock, or the read was interrupted; ask again later
     malformed_cursor,  ///< the text is no cursor and no page token of ours
     unknown_table,     ///< a name in the selection is not watched and never was
-    page_gone,     ///< a /rows page token whose file was restored or replaced since: begin again
+    page_gone,     ///< a /rows page token whose file was restored or whose table began anew since
     too_long,      ///< the read would exceed `effort_max`; ask again where blocking is allowed
     drifted,       ///< the schema moved under the capture; `keeper::repair` first, then ask again
     newer_format,  ///< the file was written by a later litefeed

@@ -194,7 +194,8 @@ struct feed_options {
 /// No transaction, statement or lock outlives a call. Movable; not to be shared between threads at the same time, but for
 /// `interrupt`.
 /// Errors of every call: errc::busy (ask again), errc::drifted (repair, ask again; never with `read_only`),
-/// errc::damaged, sqlite category (the file is unusable until it is opened anew).
+/// errc::damaged, errc::newer_format, sqlite category (the file is unusable until it is opened anew; SQLITE_ERROR: this one
+/// question cannot be answered).
 class feed {
   public:
     /// Throws `cannot` with a sentence for the user when the file cannot be opened or is no database.

@@ -32,7 +32,8 @@ struct meta {
     [[nodiscard]] std::uint32_t short_lineage() const;
 };
 
-/// What becomes of a table's entries once they are older than its window.
+/// What becomes of a table's entries once they are older than its window. The log loses its beginning or does not: once one
+/// table is kept as `latest`, the floor rises no more by age, and the entries of every table are folded.
 struct log_keeping {
     bool latest =
         false;  ///< false: they go, and who is behind starts over; true: folded, and everyone is answered

@@ -59,15 +59,18 @@ class keeper {
 
     /// Verifies every watched table against its definition and repairs what differs. `seen` is the head at which some
     /// reader last found everything in order (feed::verified_through): without an entry of the table since, a guard that
-    /// is missing hid nothing. Errors: errc::busy, errc::damaged, sqlite.
+    /// is missing hid nothing. Errors: errc::busy, errc::damaged,
+    /// errc::newer_format, sqlite.
     [[nodiscard]] result<repair_report> repair(stamp seen = {});
 
     /// Begins a new lineage above `known`, with every table in a new generation, if the file's lineage is still that one
-    /// and does not lead through `known`: two servers do it once. Errors: errc::busy, errc::damaged, sqlite.
+    /// and does not lead through `known`: two servers do it once. Errors: errc::busy, errc::damaged,
+    /// errc::newer_format, sqlite.
     [[nodiscard]] result<repair_report> begin_lineage(const rest_cursor& known);
 
     /// Thins the log as of `now_ms`, in small batches, and calls `go_on` between them (thinning.hpp). One that serves
-    /// never checkpoints, and ends while the WAL is long. Errors: errc::busy, errc::damaged, sqlite.
+    /// never checkpoints, and ends while the WAL is long. Errors: errc::busy, errc::damaged,
+    /// errc::newer_format, sqlite.
     [[nodiscard]] result<thinning_report> thin(
         std::int64_t now_ms, const std::function<bool(const thinning_report&)>& go_on);
     /// The most entries the log may have, in the file for whoever thins it. Throws `cannot`, `not_now`.

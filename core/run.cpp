@@ -92,7 +92,7 @@ class run {
         find_starting_over(base.at);
         page_cursor out;
         out.base = base;
-        out.ceiling = here_;
+        out.ceiling = ceiling_above(base.at);
         out.clears = true;
         out.phase = telling_place{base.at};
         if (starting_over_.empty()) return out;
@@ -106,6 +106,14 @@ class run {
         out_.reset = reset{reason_of(**newest), std::move(names), now_.state().floor};
         if (question_.snapshot) out.phase = reading_place{};
         return out;
+    }
+
+    // The head; where that is far, a place on the way, which is behind every beginning that this run tells.
+    [[nodiscard]] rest_cursor ceiling_above(stamp base) const {
+        stamp end{base.n + run_entries_max};
+        for (const catalog_table* t : starting_over_)
+            end = std::max(end, t->drifted ? out_.head : t->row.generation_at);
+        return end < out_.head ? now_.cursor_at(end) : here_;
     }
 
     static reset_reason reason_of(const catalog_table& t) {

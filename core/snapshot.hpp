@@ -24,7 +24,7 @@ class feed_view {
     /// One read transaction. While it stands, head, floor, catalog and log belong together.
     class snapshot {
       public:
-        /// Throws sqlite_error; errc::drifted and errc::newer_format as boost::system::system_error.
+        /// Throws sqlite_error; errc::drifted, errc::damaged and errc::newer_format as boost::system::system_error.
         explicit snapshot(feed_view& of, depth how = depth::usual);
         [[nodiscard]] stamp head() const { return view_.head_; }
         /// The cursor at the head.

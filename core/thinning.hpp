@@ -11,7 +11,7 @@ namespace litefeed {
 
 struct thinning_report {
     std::int64_t removed{};   ///< entries from the log's beginning; the floor rose by them
-    std::int64_t folded{};    ///< entries of tables kept as `latest` whose row has a later one
+    std::int64_t folded{};    ///< entries that the next one of their row made needless
     std::int64_t expected{};  ///< of both, how many there are to be, as far as is known
     stamp floor;
     std::chrono::microseconds
@@ -27,8 +27,8 @@ struct thinning_options {
     bool checkpoints{};
 };
 
-/// Thins the log: removes what is older than the window of its tables, and what is beyond `entries_max`; where a table is
-/// kept as `latest`, folds instead. Never the newest entry; nothing above the slowest consumer but for `entries_max`.
+/// Thins the log: removes what is older than the window of its tables, and what is beyond `entries_max`; once one table of
+/// the file is kept as `latest`, folds instead, whatever the table. Never the newest entry; nothing above the slowest consumer but for `entries_max`.
 ///
 /// Reads in short transactions, and removes in batches of a few milliseconds, each one BEGIN IMMEDIATE. `go_on` is called
 /// between them, outside of any transaction; it waits for `pause`, or ends the thinning by false.

@@ -96,7 +96,8 @@ void add_watching(CLI::App* to, asked& a) {
     to->add_option(
           "--keep", a.keep,
           "What becomes of entries beyond the window: `window` (they go, and who is behind "
-          "starts over) or `latest` (each row keeps its last one, and everyone is answered)")
+          "starts over) or `latest` (each row keeps its last one, and everyone is answered; once "
+          "one table of the file is kept so, all are)")
         ->check(CLI::IsMember({"window", "latest"}));
     to->add_option("--retention", a.retention_s,
                    "The window, as 12h or 30d; without it the file's, 7d at first")
@@ -293,9 +294,9 @@ int run_command_line(int argc, char** argv) {
                      "The most entries the log may have from now on, whatever their age")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000'000}));
     compact->footer(
-        "\nRemoves what is older than its table's window, and folds tables kept as `latest`. In "
-        "small\n"
-        "steps, so that writers wait for milliseconds. Example: litefeed compact app.db");
+        "\nRemoves what is older than its table's window, or folds it once a table is kept\n"
+        "as `latest`. In small steps, so that writers wait for milliseconds. Example: litefeed "
+        "compact app.db");
     add_changes(app, a);
     auto* tail =
         app.add_subcommand("tail", "Print changes as they come, one a line; needs no server");

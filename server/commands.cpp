@@ -1,5 +1,6 @@
 #include "server/commands.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
@@ -47,7 +48,7 @@ std::string duration_text(std::int64_t seconds) {
     return std::to_string(seconds) + "s";
 }
 
-void tell(const table_status& t) {
+void tell(const table_status& t, bool folds) {
     auto line = "  " + t.name + " (key:";
     for (const auto& k : t.key) line += " " + k;
     line += "): " + std::to_string(t.entries) + " entries, newest " + std::to_string(t.head.n) +
@@ -55,7 +56,7 @@ void tell(const table_status& t) {
             " (" + t.reason + ")";
     tell(line);
     tell("    entries older than " + duration_text(t.retention_s) +
-         (t.keep == "latest" ? " are folded: a row keeps its last one" : " go"));
+         (folds ? " are folded: a row keeps its last one" : " go"));
     if (t.keyed_by_rowid)
         tell("    its key is the rowid, which VACUUM renumbers: readers then begin again");
     if (t.problem) tell("    cannot be answered: " + *t.problem);
@@ -138,7 +139,10 @@ int run_status(const std::string& database, bool as_json) {
     }
     tell("head " + std::to_string(status->head.n) + ", floor " + std::to_string(status->floor.n) +
          ", " + std::to_string(status->entries) + " entries");
-    for (const auto& t : tables->tables) tell(t);
+    // The log loses its beginning, or it does not: one table that is kept as `latest` decides for all.
+    const bool folds = std::any_of(tables->tables.begin(), tables->tables.end(),
+                                   [](const auto& t) { return t.keep == "latest"; });
+    for (const auto& t : tables->tables) tell(t, folds);
     for (const auto& p : status->problems) tell("problem: " + p);
     return 0;
 }

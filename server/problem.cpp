@@ -32,7 +32,7 @@ constexpr std::array kinds{
     kind_entry{problem_kind::request_timeout, 408, "request-timeout",
                "The request did not come in time"},
     kind_entry{problem_kind::page_gone, 410, "page-gone",
-               "The pages belong to a file that was replaced"},
+               "These pages are gone: begin with the first"},
     kind_entry{problem_kind::body_not_allowed, 413, "body-not-allowed", "No body is taken here"},
     kind_entry{problem_kind::target_too_long, 414, "target-too-long",
                "The request target is too long"},

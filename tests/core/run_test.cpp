@@ -70,6 +70,52 @@ rest_cursor at_rest(const position& p) { return std::get<rest_cursor>(p); }
 
 TEST_SUITE_BEGIN("core/run");
 
+TEST_CASE("who was away for long is told in several runs, each with a place to go on from") {
+    owner_file f(
+        "CREATE TABLE t(id INTEGER PRIMARY KEY, v); CREATE TABLE s(id INTEGER PRIMARY KEY)");
+    watch(f, {"t", "s"});
+    feed reads = feed_of(f);
+    const position begun = ask(reads, from_now{}).next;
+    f.sql(
+        "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000) INSERT INTO t "
+        "SELECT i, 0 FROM n; UPDATE t SET v = 1 WHERE id <= 200000; DELETE FROM t WHERE id > "
+        "299990");
+    std::map<std::string, std::string> copy;
+    position at = begun;
+    int runs = 0;
+    for (bool more = true; more;) {
+        const answer a = ask(reads, at, {.rows_max = 100'000});
+        CHECK(!a.reset);
+        for (const change& c : a.changes.changes) {
+            const std::string key(a.changes.text(c.key));
+            if (c.op == change_op::remove)
+                copy.erase(key);
+            else
+                copy[key] = a.changes.text(c.row);
+        }
+        at = a.next;
+        more = a.more;
+        runs += std::holds_alternative<rest_cursor>(at) ? 1 : 0;
+        REQUIRE(runs < 10);
+    }
+    CHECK(runs == 3);
+    CHECK(copy.size() == 299'990);
+    CHECK(copy.at(R"({"id":7})") == R"({"id":7,"v":1})");
+    CHECK(copy.at(R"({"id":299990})") == R"({"id":299990,"v":0})");
+    // A table that began anew on the way is told once, however far that is.
+    f.sql("DROP TABLE s; CREATE TABLE s(id INTEGER PRIMARY KEY); INSERT INTO s VALUES(5)");
+    REQUIRE(keeper::open(f.path(), false).repair().has_value());
+    int resets = 0;
+    at = begun;
+    for (bool more = true; more;) {
+        const answer a = ask(reads, at, {.rows_max = 100'000, .snapshot = true});
+        resets += a.reset ? 1 : 0;
+        at = a.next;
+        more = a.more;
+    }
+    CHECK(resets == 1);
+}
+
 TEST_CASE(
     "an entry that somebody took out of the log starts over who would miss it, and nobody else") {
     two_tables f;

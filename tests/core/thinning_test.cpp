@@ -179,6 +179,29 @@ TEST_CASE("kept as latest, an entry goes when the row's next one is no insert ei
     CHECK(log.thin().folded == 0);
 }
 
+TEST_CASE(
+    "one table that is kept as latest keeps the floor down, and the others are folded as well") {
+    aged_log log;
+    log.file.sql("CREATE TABLE s(id INTEGER PRIMARY KEY, v)");
+    (void)keeper_of(log.file).watch({"s"}, {}, as_latest);
+    const position begun = ask(log.reads, from_now{}).next;
+    log.write("INSERT INTO t VALUES(1, 1)", 9);
+    log.write("UPDATE t SET v = 2 WHERE id = 1", 9);
+    log.write("UPDATE t SET v = 3 WHERE id = 1", 8);
+    log.write("INSERT INTO s VALUES(5, 5)", 8);
+    log.write("UPDATE s SET v = 6 WHERE id = 5", 6);
+    log.write("UPDATE t SET v = 4 WHERE id = 1", 0);
+    const std::string before = log.since(begun);
+    const auto report = log.thin();
+    CHECK(report.removed == 0);
+    CHECK(report.folded == 2);
+    CHECK(report.floor == stamp{});
+    CHECK(log.since(begun) == before);
+    (void)keeper_of(log.file).watch({"s"}, {}, {.latest = false, .retention_s = {}});
+    CHECK(log.thin().removed > 0);
+    CHECK(log.since(begun).find("below_floor") == 0);
+}
+
 TEST_CASE("kept as latest, rows that are replaced again and again leave their last entry") {
     aged_log log(as_latest);
     log.write("INSERT INTO t VALUES(1, 1)", 20);                               // 2i
