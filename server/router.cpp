@@ -170,7 +170,9 @@ problem to_problem(const error_code& why, loop& of) {
                 .parameter = "after"};
     if (why == errc::page_gone)
         return {.kind = problem_kind::page_gone,
-                .detail = "The file was restored, or the table began anew or is gone: begin with the first page."};
+                .detail =
+                    "The file was restored, or the table began anew or is gone: begin with the "
+                    "first page."};
     if (why.category() == sqlite_category()) {
         const auto& words = of.reading().own().trouble();
         return {.kind = problem_kind::unavailable,
