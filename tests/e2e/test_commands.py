@@ -35,8 +35,11 @@ def test_status_says_how_long_entries_stay(database):
     litefeed("watch", db.path, "notes", "--keep", "latest", "--retention", "90m")
     litefeed("watch", db.path, "pairs")
     told = litefeed("status", db.path).stdout
-    assert "entries older than 90m are folded" in told and "entries older than 7d go" in told
+    assert "entries older than 90m are folded" in told and "entries older than 7d are folded" in told, "one decides for all"
     assert [t["retention_s"] for t in json.loads(litefeed("status", db.path, "--json").stdout)["tables"]] == [5400, 604800]
+    litefeed("watch", db.path, "notes", "--keep", "window")
+    told = litefeed("status", db.path).stdout
+    assert "entries older than 90m go" in told and "entries older than 7d go" in told
 
 
 @pytest.mark.parametrize("journal", ["wal", "delete"])
