@@ -80,10 +80,20 @@ const unseen_edits& unseen_since(const connection& db, const schema& at, schema_
         own.unseen.add(unseen_between(*own.last, at));
     } else {
         own.unseen = verified.version != at.version ? unseen_between(verified, at) : unseen_edits{};
+        own.broken.clear();
     }
     own.verified = verified.version;
     own.last = at;
     return own.unseen;
+}
+
+// Whether entries may be missing since the keeper last verified it. A capture that did not stand at an earlier sight and
+// stands again hides what was written in between.
+bool may_have_missed(schema_sight& own, const watched_table& row, const capture_state& state) {
+    const bool known =
+        std::find(own.broken.begin(), own.broken.end(), row.table_id) != own.broken.end();
+    if (state.what != verdict::whole && !known) own.broken.push_back(row.table_id);
+    return known;
 }
 
 // A column under a rule may live on under another name, so a rule that fits no more shows nothing of its table.
@@ -140,6 +150,10 @@ catalog catalog::load(const connection& db, const feed_options& options, const s
         t->row = std::move(row);
         if (t->row.watched) {
             capture_state state = judge_capture(db, at, t->row, unseen);
+            if (may_have_missed(own, t->row, state) && state.what == verdict::whole) {
+                state.what = verdict::broken;
+                state.why = "its capture did not stand for a while";
+            }
             const bool whole = state.what == verdict::whole && t->row.problem.empty();
             if (!whole && !settled(t->row, state)) {
                 if (!options.read_only) drifted();

@@ -35,6 +35,8 @@ struct schema_sight {
     std::optional<schema> last;
     std::int64_t verified{};  ///< the schema_version that the keeper had verified by then
     unseen_edits unseen;      ///< since then
+    std::vector<std::int64_t>
+        broken;  ///< table_ids whose capture was not whole at a sight since then
 };
 
 /// The watched tables as verified at one schema_version. Immutable between two loads.

@@ -175,6 +175,31 @@ TEST_CASE("where somebody repairs, drift is an error until it is repaired") {
     CHECK(reads.verified_through() == f.head());
 }
 
+TEST_CASE(
+    "a trigger that was gone and is back as it was hides nothing from one who looked in between") {
+    for (const bool read_only : {true, false}) {
+        CAPTURE(read_only);
+        owner_file f(notes);
+        watch(f, {"t"});
+        feed reads = feed_of(f, {.read_only = read_only});
+        const answer begun = ask(reads, from_now{});
+        const std::string trigger =
+            f.rows("SELECT sql FROM sqlite_schema WHERE name = 'litefeed_1_insert'");
+        f.sql("DROP TRIGGER litefeed_1_insert; INSERT INTO t VALUES(77, 77, 77)");
+        (void)reads.changes(question_from(begun.next));
+        f.sql(trigger);
+        const auto after = reads.changes(question_from(begun.next));
+        if (read_only)
+            CHECK(reset_of(after.value()) == "triggers_restored: t");
+        else
+            CHECK(after.error() == make_error_code(errc::drifted));
+        REQUIRE(keeper_of(f).repair().has_value());
+        const answer mended = ask(reads, begun.next);
+        CHECK(mended.reset.has_value());
+        CHECK_FALSE(ask(reads, mended.next).reset.has_value());
+    }
+}
+
 TEST_CASE("where nobody repairs, every answer starts the table over and the status says why") {
     owner_file f(notes);
     watch(f, {"t", "s"});
