@@ -2,17 +2,15 @@
 
 import os
 import random
-import signal
 import sqlite3
-import subprocess
 import time
 from contextlib import closing
 
 import pytest
 from harness.database import Database
 from harness.replica import Replica
-from harness.server import binary, is_sanitized
-from harness.tools import litefeed
+from harness.server import is_sanitized
+from harness.tools import litefeed, litefeed_killed
 
 NOTES = "CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT UNIQUE); INSERT INTO notes VALUES(1,'a'),(2,'b');" + "".join(
     f"CREATE TABLE other{i}(id INTEGER PRIMARY KEY, a UNIQUE, b, c UNIQUE);" for i in range(12))
@@ -21,12 +19,7 @@ LATEST_S = 0.4 if is_sanitized() else 0.03  # a command of these has ended by th
 
 
 def kill(rng, *command):
-    """Whether it was still running."""
-    with subprocess.Popen([binary(), *map(str, command)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        time.sleep(rng.random() * LATEST_S)
-        ran = process.poll() is None
-        process.send_signal(signal.SIGKILL)
-    return ran
+    return litefeed_killed(rng, *command, latest_s=LATEST_S)
 
 
 def install(rng, db):

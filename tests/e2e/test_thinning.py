@@ -3,7 +3,6 @@
 import contextlib
 import os
 import random
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from harness import strict_json
 from harness.reading import all_changes
 from harness.replica import Replica
 from harness.server import binary, is_sanitized
-from harness.tools import litefeed
+from harness.tools import litefeed, litefeed_killed
 from harness.waiting import eventually
 
 NOTES = "CREATE TABLE notes(id INTEGER PRIMARY KEY, title TEXT, done INTEGER DEFAULT 0);"
@@ -230,9 +229,7 @@ def test_killed_at_any_moment_it_leaves_a_whole_feed(keep, database, server, see
         db.run("DELETE FROM notes WHERE id % 7 = 3 OR id < (SELECT max(id) FROM notes) - 600")
         inside = Replica().catch_up(feed) if round_ % 5 == 0 else None
         time.sleep(0.25)
-        with subprocess.Popen([binary(), "compact", str(db.path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as compact:
-            time.sleep(rng.random() * 0.05)
-            compact.send_signal(signal.SIGKILL)
+        litefeed_killed(rng, "compact", db.path, latest_s=0.05)
         assert db.value("PRAGMA integrity_check") == "ok"
         db.run("INSERT INTO notes(title) VALUES('after')")
         if inside:

@@ -6,6 +6,7 @@ import re
 import shutil
 import socket
 import subprocess
+import time
 
 E2E = pathlib.Path(__file__).resolve().parents[1]
 ROOT = E2E.parents[1]
@@ -70,3 +71,18 @@ def litefeed(*arguments, check=True, **how):
     if check:
         assert done.returncode == 0, f"litefeed {arguments} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
     return done
+
+
+def litefeed_killed(rng, *arguments, latest_s):
+    """The same, ended by kill -9 at a random moment up to `latest_s`; whether it was still running then.
+
+    It does not look for leaks at its end: LeakSanitizer does that from a process of its own, which reports a fault when what it looks at is killed.
+    """
+    from .server import binary
+    options = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0"]))
+    with subprocess.Popen([binary(), *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          env={**os.environ, "ASAN_OPTIONS": options}) as process:
+        time.sleep(rng.random() * latest_s)
+        ran = process.poll() is None
+        process.kill()
+    return ran
