@@ -252,7 +252,6 @@ class thinner {
             remove_each(foldable(begin, end, pass, passes));
     }
 
-    // What stands of one row and may become needless.
     // What stands of one row and may become needless; 0: none.
     struct row_entries {
         stamp last, touch_before;  // an entry, and of one that replaced the row, its touch
