@@ -309,7 +309,7 @@ result<sight> feed::look(const std::optional<rest_cursor>& known) {
 
 stamp feed::newest(const selection& want) const { return impl_->newest(want); }
 
-stamp feed::verified_through() const { return impl_->view->verified_through(); }
+rest_cursor feed::verified_through() const { return impl_->view->verified_through(); }
 
 stamp feed::head() const { return impl_->head; }
 

@@ -217,7 +217,7 @@ class feed {
     /// touch). A reader whose cursor is at or above it has nothing to be told. Unknown names count as nothing.
     [[nodiscard]] stamp newest(const selection& want) const;
     /// The head at which this feed last found capture in order, for keeper::repair.
-    [[nodiscard]] stamp verified_through() const;
+    [[nodiscard]] rest_cursor verified_through() const;
     /// Head as of the last `look`.
     [[nodiscard]] stamp head() const;
     /// The cursor at the head of the last `look` (for bookmarks of quiet streams). Only for readers that have been told

@@ -271,7 +271,7 @@ std::vector<std::string> keeper::unwatch_all() {
     return names;
 }
 
-result<repair_report> keeper::repair(stamp seen) {
+result<repair_report> keeper::repair(const rest_cursor& seen) {
     try {
         repair_report report;
         impl_->write([&] {

@@ -58,10 +58,10 @@ class keeper {
     std::vector<std::string> unwatch_all();
 
     /// Verifies every watched table against its definition and repairs what differs. `seen` is the head at which some
-    /// reader last found everything in order (feed::verified_through): without an entry of the table since, a guard that
-    /// is missing hid nothing. Errors: errc::busy, errc::damaged,
+    /// reader last found everything in order (feed::verified_through): if the log still leads through it and holds no
+    /// entry of the table since, a guard that is missing hid nothing. Errors: errc::busy, errc::damaged,
     /// errc::newer_format, sqlite.
-    [[nodiscard]] result<repair_report> repair(stamp seen = {});
+    [[nodiscard]] result<repair_report> repair(const rest_cursor& seen = {});
 
     /// Begins a new lineage above `known`, with every table in a new generation, if the file's lineage is still that one
     /// and does not lead through `known`: two servers do it once. Errors: errc::busy, errc::damaged,

@@ -2,6 +2,7 @@
 
 #include "core/capture.hpp"
 #include "core/damage.hpp"
+#include "core/log.hpp"
 #include "core/lost_log.hpp"
 #include "core/schema.hpp"
 #include "core/schema_drift.hpp"
@@ -31,7 +32,16 @@ void rename(feed_writer& to, watched_table& t, const capture_state& state, repai
     begin_again(to, successor, reset_reason::enabled, report);
 }
 
+// Up to where capture was in order for certain. What a reader saw counts in the history that it saw only: the file may
+// have been restored since.
+stamp verified_through(const connection& db, const meta& m, const rest_cursor& seen) {
+    const bool leads_through = log_reader(db).cursor_at(seen.at, m) == seen;
+    return leads_through ? std::max(seen.at, m.seen_through) : m.seen_through;
+}
+
+// Also where it may have been thinned away.
 bool has_entry_after(const connection& db, std::int64_t table_id, stamp seen) {
+    if (seen < read_meta(db).floor) return true;
     statement row =
         db.prepare("SELECT 1 FROM main.litefeed_log WHERE seq > ?1 AND table_id = ?2 LIMIT 1");
     return row.bind(1, seen.n).bind(2, table_id).step();
@@ -94,17 +104,17 @@ void begin_again(feed_writer& to, watched_table& t, reset_reason why, repair_rep
     report.generations.emplace_back(t.name, t.reason);
 }
 
-repair_report repair(feed_writer& to, stamp seen) {
+repair_report repair(feed_writer& to, const rest_cursor& seen) {
     repair_report report;
     refuse_newer(to.db);
     const schema at = read_schema(to.db);
     if (is_installed(to.db) && create_side_tables(to.db)) to.wrote = true;
     if (is_damaged(to.db)) {
-        begin_feed_again(to, seen, report);
+        begin_feed_again(to, seen.at, report);
         return report;
     }
-    if (log_is_lost(to, read_meta(to.db))) begin_log_again(to, seen, report);
-    seen = std::max(seen, read_meta(to.db).seen_through);
+    if (log_is_lost(to, read_meta(to.db))) begin_log_again(to, seen.at, report);
+    const stamp in_order_through = verified_through(to.db, read_meta(to.db), seen);
     const schema verified = read_verified_schema(to.db);
     // The sight itself is worth keeping: what comes later is judged against it.
     if (at.version != verified.version) to.wrote = true;
@@ -113,7 +123,7 @@ repair_report repair(feed_writer& to, stamp seen) {
         if (!t.watched) continue;
         const capture_state state = judge_capture(to.db, read_schema(to.db), t, unseen);
         if (state.what == verdict::whole && t.problem.empty()) continue;
-        repair_table(to, t, state, seen, report);
+        repair_table(to, t, state, in_order_through, report);
     }
     list_again(to, report);
     return report;

@@ -21,7 +21,7 @@ struct repair_report {
 
 /// Verifies litefeed's own tables, the log and every watched table against its definition, and repairs what differs.
 /// `seen`: the head at which some reader last found everything in order. Something of litefeed's stands in the file.
-[[nodiscard]] repair_report repair(feed_writer& to, stamp seen);
+[[nodiscard]] repair_report repair(feed_writer& to, const rest_cursor& seen);
 
 /// Captures the table of that name in a new generation of `t`, or reports why it cannot be watched.
 void begin_again(feed_writer& to, watched_table& t, reset_reason why, repair_report& report);

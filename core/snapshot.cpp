@@ -125,7 +125,7 @@ feed_view::snapshot::snapshot(feed_view& of, depth how)
             ++view_.catalog_number_;
         }
         gone_ = view_.find_gone();
-        if (!gone_ && !view_.catalog_.any_drift()) view_.verified_through_ = view_.head_;
+        if (!gone_ && !view_.catalog_.any_drift()) view_.verified_through_ = view_.here_;
     }
     view_.schema_version_ = version;
 }

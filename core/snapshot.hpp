@@ -55,7 +55,7 @@ class feed_view {
 
     [[nodiscard]] const connection& db() const { return db_; }
     [[nodiscard]] const feed_options& options() const { return options_; }
-    [[nodiscard]] stamp verified_through() const { return verified_through_; }
+    [[nodiscard]] const rest_cursor& verified_through() const { return verified_through_; }
     /// Before anything is read: throws sqlite_error when the file is another one by now, or reading it would leave
     /// files that its owner cannot write.
     void refuse_unreadable();
@@ -86,8 +86,8 @@ class feed_view {
     schema_sight sight_;
     std::int64_t recorded_version_ = -1;  // the schema_version that the keeper last verified
     meta meta_;
-    stamp head_, verified_through_;
-    rest_cursor here_;
+    stamp head_;
+    rest_cursor here_, verified_through_;
     std::optional<rest_cursor> newest_;
     stamp lowest_;             // the first entry above the floor; 0: none
     stamp newest_generation_;  // of the catalog

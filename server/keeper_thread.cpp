@@ -19,6 +19,12 @@ constexpr std::chrono::milliseconds pause_after_a_failure{250};
 // What stopped it has passed by then: a long WAL, a writer that wrote all the time.
 constexpr std::chrono::minutes pause_after_a_stop{1};
 
+// Of one history the further; else what came last. Lineage 0: nothing was seen.
+rest_cursor latest(const rest_cursor& before, const rest_cursor& now) {
+    const bool keeps = now.lineage == 0 || (before.lineage == now.lineage && before.at > now.at);
+    return keeps ? before : now;
+}
+
 // Soon, since a server may be restarted more often than it thins; not at once, since a start has other things to do.
 std::chrono::steady_clock::duration first_thinning(std::chrono::seconds every) {
     return std::min<std::chrono::seconds>(every, std::chrono::minutes(1));
@@ -65,11 +71,11 @@ keeper_thread::~keeper_thread() {
     thread_.join();
 }
 
-void keeper_thread::repair(stamp seen, done after) {
+void keeper_thread::repair(const rest_cursor& seen, done after) {
     {
         const std::lock_guard lock(mutex_);
         asked_.push_back(std::move(after));
-        seen_ = std::max(seen_, seen);
+        seen_ = latest(seen_, seen);
     }
     came_.notify_all();
 }
@@ -110,7 +116,7 @@ std::string keeper_thread::trouble() const {
 
 void keeper_thread::work() {
     bool wish_open = false, repair_open = false;
-    stamp seen;
+    rest_cursor seen;
     std::optional<rest_cursor> gone;
     for (;;) {
         std::vector<done> now;
@@ -125,7 +131,7 @@ void keeper_thread::work() {
                 came_.wait(lock, [&] { return stopping_ || asked(); });
             if (stopping_) return;
             now.swap(asked_);
-            seen = std::max(seen, std::exchange(seen_, stamp{}));
+            seen = latest(seen, std::exchange(seen_, rest_cursor{}));
             if (gone_) gone = std::exchange(gone_, std::nullopt);
             if (wish_open_) writer_.reset();  // it has the file that was
             wish_open = std::exchange(wish_open_, false) || wish_open;
@@ -251,7 +257,7 @@ bool keeper_thread::attempt_write(Write&& write) {
     return false;
 }
 
-bool keeper_thread::attempt(stamp seen) {
+bool keeper_thread::attempt(const rest_cursor& seen) {
     return attempt_write([&](keeper& by) { return by.repair(seen); });
 }
 

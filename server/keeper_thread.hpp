@@ -61,7 +61,7 @@ class keeper_thread {
     /// Any thread. `after` is called on the keeper's thread when an attempt that began after this call has ended,
     /// whether it could repair or not: ask again.
     /// `seen`: where the asking reader last found capture in order.
-    void repair(stamp seen, done after);
+    void repair(const rest_cursor& seen, done after);
     /// Any thread: what the caller knew is not in the file any more; the keeper begins a new lineage above it. `after` as
     /// with `repair`.
     void begin_lineage(const rest_cursor& known, done after);
@@ -74,7 +74,7 @@ class keeper_thread {
 
   private:
     void work();
-    bool attempt(stamp seen);
+    bool attempt(const rest_cursor& seen);
     template <class Write>
     bool attempt_write(Write&& write);
     void tell_repair(const repair_report& report) const;
@@ -93,7 +93,7 @@ class keeper_thread {
     mutable std::mutex mutex_;
     std::condition_variable came_;
     std::vector<done> asked_;
-    stamp seen_;                       ///< the latest of those who asked
+    rest_cursor seen_;  ///< the highest of those who asked, in the last one's history
     std::optional<rest_cursor> gone_;  ///< what was known and is not there any more
     bool wish_open_;
     std::string trouble_;

@@ -14,7 +14,7 @@ void reads::repair(std::function<void()> after) {
     }
     repairing_ = true;
     const auto* feed = own_.ready();
-    const auto seen = feed != nullptr ? feed->verified_through() : stamp{};
+    const auto seen = feed != nullptr ? feed->verified_through() : rest_cursor{};
     writer_->repair(seen, [this] {
         asio::post(on_, [this] {
             repairing_ = false;

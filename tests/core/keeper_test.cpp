@@ -14,7 +14,7 @@ const std::string notes =
     "VALUES(1,'a',0),(2,'b',0)";
 
 /// `t: triggers_restored` for each new generation, `gone: t` and `problem: …`.
-std::string repaired(const owner_file& f, stamp seen = {}) {
+std::string repaired(const owner_file& f, const rest_cursor& seen = {}) {
     keeper k = keeper_of(f);
     const auto report = k.repair(seen);
     REQUIRE_MESSAGE(report.has_value(), report.error().message());
@@ -386,7 +386,7 @@ TEST_CASE("repair: a log that was emptied begins again above every number that a
         feed unrepaired = feed_of(f, {.read_only = true});
         CHECK(unrepaired.changes(question_from(from_nothing{})).error() ==
               make_error_code(errc::damaged));
-        CHECK(keeper_of(f).repair(before.head).has_value());
+        CHECK(keeper_of(f).repair(std::get<rest_cursor>(before.next)).has_value());
         CHECK(reset_of(ask(reads, before.next)) != "");
         CHECK(reset_of(ask(reads, stamp{2})) == "below_floor: t");
         const answer after = ask(reads, from_now{});
@@ -418,14 +418,56 @@ TEST_CASE("repair: a missing guard is a gap only if the table was written since"
           "t: triggers_restored | triggers_restored: t");
     owner_file f(notes);
     watch(f, {"t"});
+    feed reads = feed_of(f);
+    const auto seen_at_head = [&] { return std::get<rest_cursor>(ask(reads, from_now{}).next); };
     f.sql("UPDATE t SET v = 1");
-    const stamp seen = f.head();
+    const rest_cursor early = seen_at_head();
+    f.sql("UPDATE t SET v = 1");
     f.sql("DROP TRIGGER litefeed_1_guard_insert");
-    CHECK(repaired(f, {seen.n - 1}) == "t: triggers_restored");
-    f.sql("UPDATE t SET v = 2; DROP TRIGGER litefeed_1_guard_insert");
-    CHECK(repaired(f, f.head()) == "");
+    CHECK(repaired(f, early) == "t: triggers_restored");
+    f.sql("UPDATE t SET v = 2");
+    const rest_cursor late = seen_at_head();
+    f.sql("DROP TRIGGER litefeed_1_guard_insert");
+    CHECK(repaired(f, late) == "");
     CHECK(f.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'litefeed_1_guard_insert'") ==
           1);
+}
+
+TEST_CASE(
+    "repair: what a reader saw in a history that is not in the file any more excuses nothing") {
+    owner_file f(notes), backup;
+    watch(f, {"t"});
+    f.sql("UPDATE t SET v = 1");
+    copy_file(f, backup);
+    std::optional<feed> reads = feed_of(f);
+    const position before = ask(*reads, from_now{}).next;
+    f.sql("UPDATE t SET v = 2; UPDATE t SET v = 3");
+    REQUIRE(ask(*reads, from_now{}).head > stamp{6});
+    const rest_cursor seen = reads->verified_through();
+    reads.reset();
+    copy_file(backup, f);
+    f.sql("CREATE UNIQUE INDEX tv ON t(v) WHERE v > 8; UPDATE t SET v = 9 WHERE id = 1");
+    f.sql("REPLACE INTO t VALUES(3,'c',9)");  // row 1 goes, and nothing logs it
+    REQUIRE(f.head() < seen.at);
+    CHECK(repaired(f, seen) == "t: triggers_restored");
+    feed after = feed_of(f);
+    CHECK(reset_of(ask(after, before)) == "triggers_restored: t");
+}
+
+TEST_CASE("repair: entries that were thinned away may have been of the table") {
+    owner_file f(notes);
+    watch(f, {"t"});
+    feed reads = feed_of(f);
+    const position before = ask(reads, from_now{}).next;
+    f.sql("CREATE UNIQUE INDEX tv ON t(v) WHERE v > 8; UPDATE t SET v = 9 WHERE id = 1");
+    f.sql("REPLACE INTO t VALUES(3,'c',9)");
+    f.sql("CREATE TABLE later(id INTEGER PRIMARY KEY)");
+    f.sql("UPDATE litefeed_log SET at_ms = 0");
+    f.sql("INSERT INTO litefeed_log(table_id, op, at_ms) VALUES(0, 'g', 2000000000000)");
+    keeper k = keeper_of(f);
+    REQUIRE(k.thin(2'000'000'000'000, [](const auto&) { return true; }).value().removed > 0);
+    CHECK(repaired(f) == "t: triggers_restored");
+    CHECK(ask(reads, before).reset.has_value());
 }
 
 TEST_CASE("repair: guards follow the indexes") {

@@ -155,6 +155,14 @@ class owner_file {
     sqlite3* db_ = nullptr;
 };
 
+/// By SQLite's backup, as `.backup` and `.restore` do.
+inline void copy_file(const owner_file& from, const owner_file& to) {
+    sqlite3_backup* b = sqlite3_backup_init(to.get(), "main", from.get(), "main");
+    REQUIRE(b != nullptr);
+    CHECK(sqlite3_backup_step(b, -1) == SQLITE_DONE);
+    sqlite3_backup_finish(b);
+}
+
 inline keeper keeper_of(const owner_file& file) { return keeper::open(file.path(), false); }
 inline feed feed_of(const owner_file& file, feed_options options = {}) {
     return feed::open(file.path(), std::move(options));

@@ -53,14 +53,6 @@ struct aged_log {
     static std::string told_or_reset(const answer& a) { return a.reset ? reset_of(a) : told(a); }
 };
 
-/// By SQLite's backup, as `.backup` and `.restore` do.
-void copy_file(const owner_file& from, const owner_file& to) {
-    sqlite3_backup* b = sqlite3_backup_init(to.get(), "main", from.get(), "main");
-    REQUIRE(b != nullptr);
-    CHECK(sqlite3_backup_step(b, -1) == SQLITE_DONE);
-    sqlite3_backup_finish(b);
-}
-
 const keeping_wish as_latest{.latest = true, .retention_s = {}};
 
 }  // namespace
